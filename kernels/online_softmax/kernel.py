@@ -1,0 +1,122 @@
+"""Online softmax in Triton: y = softmax(x), row by row, in blocks of BLOCK_N columns.
+
+Pass 1 keeps a running maximum and a sum that is rescaled whenever the maximum rises:
+
+    m_new = max(m, max(scores));  alpha = exp(m - m_new);  l = l * alpha + sum exp(scores - m_new)
+
+Pass 2 reads the row again and writes y = exp(x - m) / l. So x is read twice and y written once,
+however long the row is. Source: Milakov and Gimelshein, "Online normalizer calculation for
+softmax" (2018), algorithm 3; they write d for l.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels.algorithm import Launch
+from kernels.checks import (
+    MAX_NUMEL,
+    check_inputs,
+    check_power_of_two,
+    finish_output,
+    output_tensor,
+)
+
+
+@triton.jit
+def update(m, l, scores):
+    """Take one block of scores [BLOCK_N] into m and l. alpha is returned for the capture."""
+    block_max = tl.max(scores, 0)  #: block_max
+    # where, not tl.maximum: that one's rule for NaN differs between the GPU and the interpreter.
+    m_new = tl.where(block_max > m, block_max, m)  #: new_max
+    # exp(-inf - -inf) is NaN: while all scores so far are -inf, shift by 0 instead.
+    shift = tl.where(m_new == float("-inf"), 0.0, m_new)  #: new_max
+    alpha = tl.exp(m - shift)  #: rescale
+    l = l * alpha  #: rescale
+    p = tl.exp(scores - shift)  #: accumulate [BLOCK_N]
+    l = l + tl.sum(p, 0)  #: accumulate
+    return m_new, l, alpha
+
+
+@triton.jit
+def online_softmax_kernel(
+    x_ptr,
+    y_ptr,
+    state_ptr,  # [n_rows, n_blocks, 3]: m, l, alpha after each block, if CAPTURE
+    n_cols,
+    stride_xm,
+    stride_xn,
+    stride_ym,
+    stride_yn,
+    BLOCK_N: tl.constexpr,
+    CAPTURE: tl.constexpr,
+):
+    """One program a row."""
+    row = tl.program_id(0).to(tl.int64)  # rows x stride can pass 2^31
+    x_row = x_ptr + row * stride_xm
+    y_row = y_ptr + row * stride_ym
+    m = float("-inf")
+    l = 0.0
+    for start in range(0, n_cols, BLOCK_N):
+        offs_n = start + tl.arange(0, BLOCK_N).to(tl.int64)
+        x_ptrs = x_row + offs_n * stride_xn
+        mask_n = offs_n < n_cols
+        x = tl.load(x_ptrs, mask_n, other=float("-inf"))  #: load [BLOCK_N]
+        m, l, alpha = update(m, l, x.to(tl.float32))
+        if CAPTURE:
+            state = state_ptr + (row * tl.cdiv(n_cols, BLOCK_N) + start // BLOCK_N) * 3
+            tl.store(state, m)
+            tl.store(state + 1, l)
+            tl.store(state + 2, alpha)
+    for start in range(0, n_cols, BLOCK_N):
+        offs_n = start + tl.arange(0, BLOCK_N).to(tl.int64)
+        x_ptrs = x_row + offs_n * stride_xn
+        mask_n = offs_n < n_cols
+        x = tl.load(x_ptrs, mask_n, other=float("-inf"))  #: load, pass 2 [BLOCK_N]
+        y = tl.exp(x.to(tl.float32) - m) / l  #: normalize, pass 2 [BLOCK_N]
+        tl.store(y_row + offs_n * stride_yn, y, mask_n)  #: store, pass 2
+
+
+INTERPRETED = not isinstance(online_softmax_kernel, triton.runtime.JITFunction)
+
+
+def launch(
+    x: torch.Tensor,
+    v: None = None,
+    *,
+    block: int,
+    num_warps: int = 4,
+    capture: bool = False,
+    out: torch.Tensor | None = None,
+) -> Launch:
+    """Compute y = softmax(x) over the last dimension.
+
+    x [n_rows, n_cols], float16, bfloat16 or float32, any strides; y likewise, float32 inside.
+    NaN, +inf and rows all -inf give NaN rows, as in torch. ``out`` receives y if given.
+    Raises TypeError or ValueError, one sentence, for what cannot be computed.
+    """
+    check_inputs(torch.is_grad_enabled(), INTERPRETED, num_warps, x=x)
+    check_power_of_two("block", block, MAX_NUMEL)
+    n_rows, n_cols = x.shape
+    # The interpreter truncates float32 to bfloat16 where a GPU rounds: there torch rounds instead.
+    stored_as = torch.float32 if INTERPRETED else x.dtype
+    y = output_tensor(out, x, (n_rows, n_cols), x, stored_as=stored_as)
+    state = None
+    if capture:
+        state = x.new_empty((n_rows, triton.cdiv(n_cols, block), 3), dtype=torch.float32)
+    if x.numel():
+        with torch.cuda.device_of(x):
+            online_softmax_kernel[(n_rows,)](
+                x,
+                y,
+                state,
+                n_cols,
+                *x.stride(),
+                *y.stride(),
+                BLOCK_N=block,
+                CAPTURE=capture,
+                num_warps=num_warps,
+            )
+    return Launch({"y": finish_output(y, out, x.dtype)}, state, "online", n_rows)
