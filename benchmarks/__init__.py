@@ -1,0 +1,1 @@
+"""What is measured on the real kernels, always in a worker process of its own."""

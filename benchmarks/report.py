@@ -1,0 +1,167 @@
+"""Check results as text: one line a check, one line an algorithm and dtype, or JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from benchmarks.messages import JobFailed
+from benchmarks.results import CheckResult, Device
+from kernels.errors import InputError
+from kernels.inputs import Case
+from kernels.trace import encode
+
+Outcome = CheckResult | JobFailed | InputError
+
+ROW = "{:15} {:8} {:>12} {:>6} {:7} {:>9} {:>9} {:>8} {:>8}  {:18} {}"
+GROUP = "{:15} {:8} {:>11} {:>10} {:>9} {:>9} {:>9}  {:18}"
+MAX_EXAMPLES = 12  # of failed checks that a summary lists
+
+
+def device_line(device: Device) -> str:
+    """Return what runs the kernels and the versions that results depend on."""
+    versions = ", ".join(f"{name} {version}" for name, version in device.versions.items())
+    if device.kind == "gpu":
+        return f"{device.name}, sm_{''.join(map(str, device.capability))} ({versions})"
+    what = "Triton interpreter on CPU" if device.kind == "interpreter" else "no kernels here"
+    details = "".join(f", {value}" for value in device.details.values())
+    return f"{what}: {device.reason}{details} ({versions})"
+
+
+def overflow_is_due(result: CheckResult) -> bool:
+    """Whether the mirror overflows, or underflows, in the worst row too: then the kernel must."""
+    worst = next(row for row in result.rows if row.row == result.worst_row)
+    sums = worst.mirror_state.get("l")
+    return sums is not None and bool(not np.isfinite(sums[-1]) or sums[-1] == 0)
+
+
+def is_right(outcome: Outcome) -> bool:
+    """Whether a check gave what it should: passed, or overflowed where that is the lesson."""
+    if not isinstance(outcome, CheckResult):
+        return False
+    return outcome.verdict == "passed" or (
+        outcome.verdict == "overflowed" and overflow_is_due(outcome)
+    )
+
+
+def rows(outcomes: Iterable[tuple[str, Case, Outcome]]) -> list[str]:
+    """Return a table with a line for each check."""
+    lines = [
+        ROW.format(
+            "algorithm", "dtype", "rows x cols", "block", "path", "max error", "torch's",
+            "ULPs", "torch's", "state ULPs", "verdict",
+        )
+    ]  # fmt: skip
+    return lines + [_row(*outcome) for outcome in outcomes]
+
+
+def _row(name: str, case: Case, outcome: Outcome) -> str:
+    """Return the line of one check."""
+    size = f"{case.n_rows} x {case.n_cols}"
+    if not isinstance(outcome, CheckResult):
+        failed = f"error: {outcome}"
+        return ROW.format(name, case.dtype, size, case.block, *"-----", "-", failed)
+    return ROW.format(
+        name,
+        case.dtype,
+        size,
+        outcome.block,
+        outcome.path,
+        f"{outcome.kernel.max_abs:.1e}",
+        f"{outcome.torch.max_abs:.1e}",
+        f"{outcome.kernel.max_ulp:.2f}",
+        f"{outcome.torch.max_ulp:.2f}",
+        _ulps(outcome.state_ulps),
+        _verdict(outcome),
+    )
+
+
+def _verdict(result: CheckResult) -> str:
+    """Return the verdict and what speaks against it."""
+    faults = []
+    if result.kernel.n_mismatched:
+        faults.append(f"{result.kernel.n_mismatched} mismatched")
+    if result.n_unwritten:
+        faults.append(f"{result.n_unwritten} unwritten")
+    if result.verdict == "failed":
+        faults.append(f"tolerance {result.tolerance:.1e}")
+    return f"{result.verdict} ({', '.join(faults)})" if faults else result.verdict
+
+
+def _ulps(state_ulps: dict[str, float]) -> str:
+    """Return "m 0 l 1 o 2": the state's distances, acc by its name on the page."""
+    return " ".join(
+        f"{'o' if field == 'acc' else field} {ulps:.3g}" for field, ulps in state_ulps.items()
+    )
+
+
+def summary(outcomes: Sequence[tuple[str, Case, Outcome]]) -> list[str]:
+    """Return a line for each algorithm and dtype with the worst of its checks, then the failures.
+
+    ULPs of what overflowed are left out.
+    """
+    lines = [
+        GROUP.format(
+            "algorithm", "dtype", "right", "overflowed", "max error", "ULPs", "torch's",
+            "state ULPs",
+        )
+    ]  # fmt: skip
+    groups: dict[tuple[str, str], list[Outcome]] = {}
+    for name, case, outcome in outcomes:
+        groups.setdefault((name, case.dtype), []).append(outcome)
+    for (name, dtype), group in groups.items():
+        lines.append(_group(name, dtype, group))
+    wrong = [outcome for outcome in outcomes if not is_right(outcome[2])]
+    if wrong:
+        lines += ["", f"{len(wrong)} not right, the first of them:"]
+        for name, case, outcome in wrong[:MAX_EXAMPLES]:
+            lines.append(f"[{case.preset}] {_row(name, case, outcome)}")
+    return lines
+
+
+def _group(name: str, dtype: str, group: Sequence[Outcome]) -> str:
+    """Return the line of one algorithm and dtype."""
+    results = [outcome for outcome in group if isinstance(outcome, CheckResult)]
+    finite = [result for result in results if result.verdict != "overflowed"]
+    state: dict[str, float] = {}
+    for result in results:
+        for field, ulps in result.state_ulps.items():
+            state[field] = max(state.get(field, 0.0), ulps)
+    return GROUP.format(
+        name,
+        dtype,
+        f"{sum(map(is_right, group))}/{len(group)}",
+        len(results) - len(finite),
+        f"{max((r.kernel.max_abs for r in finite), default=0.0):.1e}",
+        f"{max((r.kernel.max_ulp for r in finite), default=0.0):.2f}",
+        f"{max((r.torch.max_ulp for r in finite), default=0.0):.2f}",
+        _ulps(state),
+    )
+
+
+def as_json(name: str, case: Case, outcome: Outcome) -> dict:
+    """Return one check's numbers, without maps and rows; NaN and infinities are strings."""
+    record: dict = {"algorithm": name, "case": dataclasses.asdict(case)}
+    if not isinstance(outcome, CheckResult):
+        return {**record, "verdict": "error", "error": str(outcome)}
+    left_out = ("device", "case", "maps", "map_step", "histogram", "rows")
+    for field in dataclasses.fields(outcome):
+        if field.name not in left_out:
+            record[field.name] = _plain(getattr(outcome, field.name))
+    return {**record, "overflow_is_due": overflow_is_due(outcome)}
+
+
+def device_json(device: Device) -> dict:
+    """Return what ran the checks."""
+    return dataclasses.asdict(device)
+
+
+def _plain(value: object) -> object:
+    """Return ``value`` as JSON can hold it."""
+    if dataclasses.is_dataclass(value):
+        value = dataclasses.asdict(value)
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value if isinstance(value, str | bool | int) else encode(value)
