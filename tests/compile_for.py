@@ -1,0 +1,91 @@
+"""Compile the project's kernels for a GPU that need not be there, and compare two builds.
+
+Run as a program, since a process that interprets kernels cannot compile them:
+
+    python -m tests.compile_for 90 online_softmax
+
+prints one line: ``same`` if the kernel without CAPTURE and the kernel with its capture code deleted
+give the same cubin, byte for byte, or ``different``.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+os.environ.pop("TRITON_INTERPRET", None)
+# Debug information names the source file, which differs; the machine code must not.
+os.environ["TRITON_DISABLE_LINE_INFO"] = "1"
+
+from kernels import ALGORITHMS
+
+POINTER = {"lse_ptr": "*fp32", "state_ptr": "*fp32"}
+CONSTEXPRS = {"BLOCK_N": 128, "BLOCK_D": 16}
+
+
+def without_capture(source: str) -> str:
+    """Return ``source`` with every ``if CAPTURE:`` block emptied, its line count unchanged."""
+    lines = source.splitlines()
+    n_found = 0
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "CAPTURE":
+            n_found += 1
+            for number in range(node.lineno - 1, node.end_lineno):
+                lines[number] = ""
+    if not n_found:
+        raise ValueError("no `if CAPTURE:` block found")
+    return "\n".join(lines) + "\n"
+
+
+def load(path: Path, name: str):
+    """Import the file at ``path`` as a module called ``name``."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def compile_kernel(kernel, sm: int, dtype: str, capture: bool):
+    """Return the compiled kernel for compute capability ``sm``, with pointers of ``dtype``."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    constants = {**CONSTEXPRS, "CAPTURE": capture}
+    signature = {}
+    for name in kernel.arg_names:
+        if name in constants:
+            signature[name] = "constexpr"
+        elif name.endswith("_ptr"):
+            signature[name] = POINTER.get(name, f"*{dtype}")
+        else:
+            signature[name] = "i32"
+    used = {name: value for name, value in constants.items() if name in kernel.arg_names}
+    source = ASTSource(fn=kernel, signature=signature, constexprs=used)
+    return triton.compile(source, target=GPUTarget("cuda", sm, 32))
+
+
+def main(sm: int, name: str, dtype: str = "fp32") -> None:
+    """Compile both versions and print whether they are the same."""
+    path = ALGORITHMS[name].folder / "kernel.py"
+    with tempfile.TemporaryDirectory() as folder:
+        bare = Path(folder) / "kernel.py"
+        bare.write_text(without_capture(path.read_text("utf-8")), "utf-8")
+        kernels = [
+            getattr(load(p, n), f"{name}_kernel") for p, n in ((path, "full"), (bare, "bare"))
+        ]
+        off, deleted = (compile_kernel(k, sm, dtype, capture=False) for k in kernels)
+        on = compile_kernel(kernels[0], sm, dtype, capture=True)
+    if on.asm["cubin"] == off.asm["cubin"]:
+        raise SystemExit("the capture changes nothing: the comparison would be empty")
+    same = off.asm["cubin"] == deleted.asm["cubin"]
+    print("same" if same else "different")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), *sys.argv[2:])

@@ -1,0 +1,357 @@
+"""The Triton kernels, on the GPU if there is one and in Triton's interpreter if not."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+ON_GPU = torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 0)
+if not ON_GPU:
+    os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported, by the kernels
+
+from kernels import ALGORITHMS
+from kernels.inputs import DTYPES, PRESETS, choose, make_arrays
+
+DEVICE = "cuda" if ON_GPU else "cpu"
+# An interpreted block takes milliseconds, so rows of hundreds of one-column blocks take minutes.
+EVERY_BLOCK = ON_GPU or os.environ.get("BLOCKWISE_EVERY_BLOCK") == "1"
+SOFTMAXES = [name for name, entry in ALGORITHMS.items() if not entry.has_values]
+SAFE = [name for name in SOFTMAXES if name != "naive_softmax"]
+TORCH = {name: getattr(torch, name) for name in DTYPES}
+
+# How far the kernel's float32 sums may be from the mirror's, in ULPs. In the interpreter both are
+# NumPy, and only the order of a padded block's sum differs. A GPU's exp is within 2 ULPs of
+# NumPy's near 0, and its tree adds in another order. Each rescale by such an alpha may add one more
+# ULP to everything before it: on an H200, 512 blocks that all raise the maximum came to 46.
+MAX_ULPS = 16 if ON_GPU else 8
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy on NaN and inf
+
+
+def launch(name, x, v=None, **settings):
+    settings = {"block": 4, **settings}
+    return importlib.import_module(ALGORITHMS[name].kernel_module).launch(x, v, **settings)
+
+
+def tensors(arrays, dtype):
+    x = torch.tensor(arrays["x"]).to(TORCH[dtype]).to(DEVICE)[None]
+    v = torch.tensor(arrays["v"]).to(TORCH[dtype]).to(DEVICE) if "v" in arrays else None
+    return x, v
+
+
+def random(*shape, dtype=torch.float32, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return (torch.randn(*shape, generator=generator) * 3).to(dtype).to(DEVICE)
+
+
+def ulps(a, b, at):
+    """Distance in float32 ULPs at the magnitude ``at``; NaN and infinities must be the same."""
+    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    special = ~np.isfinite(b)
+    assert np.array_equal(a[special], b[special], equal_nan=True)
+    assert np.isfinite(a[~special]).all()
+    if special.all():
+        return 0.0
+    return float(np.abs(a - b)[~special].max() / np.spacing(np.float32(max(at, 1e-30))))
+
+
+def mirrored_state(trace, field):
+    """The variable ``field`` after each block, from the mirror's steps."""
+    after = {step.block: step.values[field] for step in trace.steps if field in step.values}
+    return np.array([after[block] for block in sorted(after)])
+
+
+def n_rescales(trace):
+    return sum(0 < step.values.get("alpha", 1) < 1 for step in trace.steps)
+
+
+def assert_state_agrees(entry, trace, state):
+    """m is the mirror's exactly; l and acc within MAX_ULPS, and one ULP more for each rescale."""
+    allowed = MAX_ULPS + n_rescales(trace)
+    for column, field in enumerate(entry.captured):
+        want = mirrored_state(trace, field)
+        got = state[:, column:] if field == "acc" else state[:, column]
+        finite = np.abs(want[np.isfinite(want)])
+        if field == "m":
+            assert np.array_equal(got, want)
+        elif field != "alpha":  # alpha of a fallen maximum is tiny, and its last bits mean nothing
+            largest = float(finite.max()) if finite.size else 1.0
+            assert ulps(got, want, largest) <= allowed, field
+
+
+@pytest.mark.parametrize("n_cols", [1, 2, 37, 64, 100, 512])
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_kernel_state_and_output_agree_with_the_mirror(name, preset, n_cols):
+    entry = ALGORITHMS[name]
+    smallest = 1 if EVERY_BLOCK else n_cols // 16
+    blocks = [1] if entry.whole_row else [b for b in (2**k for k in range(10)) if b >= smallest]
+    for block in blocks:
+        arrays = make_arrays(choose(preset, n_cols, block, 4), entry.has_values)
+        trace = entry.trace(arrays, block, "float32")
+        result = launch(name, *tensors(arrays, "float32"), block=block, capture=True)
+        assert_state_agrees(entry, trace, result.state[0].cpu().numpy())
+        got = result.outputs[entry.output][0].cpu().numpy()
+        want = trace.outputs[entry.output]
+        assert ulps(got, want, 1.0) <= MAX_ULPS + n_rescales(trace)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n_cols", [1, 37, 100])
+@pytest.mark.parametrize("name", SAFE)
+def test_softmax_is_as_close_to_float64_as_torch(name, n_cols, dtype):
+    x = random(5, n_cols, dtype=TORCH[dtype])
+    exact = torch.softmax(x.double(), -1)
+    got = launch(name, x, block=16).outputs["y"]
+    assert got.dtype == x.dtype
+    torch_error = (torch.softmax(x, -1).double() - exact).abs().max().item()
+    floor = {"float32": 1e-6, "float16": 2**-11, "bfloat16": 2**-8}[dtype]
+    assert (got.double() - exact).abs().max().item() <= max(2 * torch_error, floor)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("head_dim", [1, 3, 16, 40])
+def test_attention_row_is_close_to_float64(head_dim, dtype):
+    x, v = random(5, 100, dtype=TORCH[dtype]), random(100, head_dim, dtype=TORCH[dtype], seed=1)
+    exact = torch.softmax(x.double(), -1) @ v.double()
+    result = launch("attention_row", x, v, block=32)
+    error = (result.outputs["o"].double() - exact).abs().max().item()
+    floor = {"float32": 1e-5, "float16": 2**-9, "bfloat16": 2**-6}[dtype]
+    assert error <= max(2 * (torch.softmax(x, -1) @ v - exact).abs().max().item(), floor)
+    lse = torch.logsumexp(x.double(), -1)
+    assert (result.outputs["lse"].double() - lse).abs().max().item() < 1e-5
+
+
+def test_one_key_gives_its_value_and_equal_scores_give_the_mean():
+    v = random(8, 3)
+    one = launch("attention_row", random(2, 1), v[:1])
+    assert torch.equal(one.outputs["o"], v[:1].expand(2, 3))
+    equal = launch("attention_row", torch.zeros(1, 8, device=DEVICE), v)
+    torch.testing.assert_close(equal.outputs["o"][0], v.mean(0))
+    assert abs(equal.outputs["lse"].item() - math.log(8)) < 1e-6  # natural log: not 3.0
+
+
+def test_identity_values_show_the_weights():
+    x = random(3, 16)
+    o = launch("attention_row", x, torch.eye(16, device=DEVICE)).outputs["o"]
+    torch.testing.assert_close(o, torch.softmax(x, -1))
+
+
+INF, NAN = math.inf, math.nan
+SPECIAL_ROWS = [
+    [INF, 1.0, 2.0, 3.0],
+    [INF, INF, 0.0, 0.0],
+    [1.0, INF, 1.0, 2.0],
+    [1.0, 2.0, INF, NAN],
+    [NAN, 1.0, 2.0, 3.0],
+    [1.0, 2.0, 3.0, NAN],
+    [NAN, NAN, NAN, NAN],
+    [-INF, -INF, -INF, -INF],
+    [-INF, -INF, 1.0, 2.0],
+    [1.0, 2.0, -INF, -INF],
+    [200.0, 0.0, 0.0, -200.0],
+    [0.0, -88.0, -100.0, -104.0],
+]
+
+
+@pytest.mark.parametrize("block", [1, 2, 4, 8])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", SAFE)
+def test_special_values_are_as_in_torch(name, dtype, block):
+    x = torch.tensor(SPECIAL_ROWS, dtype=TORCH[dtype], device=DEVICE)
+    got = launch(name, x, block=block).outputs["y"].float()
+    want = torch.softmax(x.float(), -1)
+    torch.testing.assert_close(got, want, equal_nan=True, atol=4e-3, rtol=0)
+
+
+@pytest.mark.parametrize("block", [1, 2, 4, 8])
+def test_attention_row_gives_zero_for_a_masked_row_and_torchs_lse(block):
+    x = torch.tensor(SPECIAL_ROWS, device=DEVICE)
+    v = random(4, 3)
+    result = launch("attention_row", x, v, block=block)
+    want = torch.softmax(x, -1) @ v
+    want[7] = 0  # the row that is -inf everywhere: torch gives NaN
+    torch.testing.assert_close(result.outputs["o"], want, equal_nan=True, atol=1e-5, rtol=0)
+    torch.testing.assert_close(result.outputs["lse"], torch.logsumexp(x, -1), equal_nan=True)
+
+
+def test_naive_softmax_overflows_where_its_dtype_does():
+    for dtype, last_good, first_bad in [("float16", 11.0, 11.125), ("float32", 88.5, 89.0)]:
+        x = torch.tensor([[0.0, last_good], [0.0, first_bad]], dtype=TORCH[dtype], device=DEVICE)
+        y = launch("naive_softmax", x).outputs["y"].float().cpu()
+        assert torch.isfinite(y[0]).all()
+        assert y[1, 0] == 0 and torch.isnan(y[1, 1])
+
+
+def views(dtype):
+    """Layouts of one 6 x 20 matrix, by name: each must give what its contiguous copy gives."""
+    base = random(40, 60, dtype=dtype)
+    flat = random(200, dtype=dtype)
+    return {
+        "transposed": base[:20, :6].T,
+        "sliced columns": base[:6, 5:25],
+        "every second column": base[:6, :40:2],
+        "every third row": base[:18:3, :20],
+        "expanded rows": base[:1, :20].expand(6, 20),
+        "expanded columns": base[:6, :1].expand(6, 20),
+        "offset by one element": flat[1:121].view(6, 20),
+    }
+
+
+@pytest.mark.parametrize("layout", views(torch.float32))
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_any_layout_gives_what_its_contiguous_copy_gives(name, dtype, layout):
+    entry = ALGORITHMS[name]
+    x = views(TORCH[dtype])[layout]
+    v = views(TORCH[dtype])[layout].T if entry.has_values else None
+    plain = launch(name, x.contiguous(), None if v is None else v.contiguous(), block=8)
+    strided = launch(name, x, v, block=8)
+    for output, tensor in plain.outputs.items():
+        torch.testing.assert_close(strided.outputs[output], tensor, rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_output_is_overwritten_and_nothing_around_it(name, dtype):
+    entry = ALGORITHMS[name]
+    v = random(37, 5, dtype=TORCH[dtype]) if entry.has_values else None
+    width = 5 if entry.has_values else 37
+    arena = torch.full((5, width + 4), NAN, dtype=TORCH[dtype], device=DEVICE)
+    inside = arena[1:4, 2 : 2 + width]
+    result = launch(name, random(3, 37, dtype=TORCH[dtype]), v, out=inside, block=8)
+    assert result.outputs[entry.output] is inside
+    assert not torch.isnan(inside).any()
+    inside.fill_(NAN)
+    assert torch.isnan(arena).all()
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_empty_inputs_give_empty_outputs(name):
+    entry = ALGORITHMS[name]
+    for rows, cols in [(0, 8), (4, 0), (0, 0)]:
+        v = torch.zeros(cols, 3, device=DEVICE) if entry.has_values else None
+        outputs = launch(name, torch.zeros(rows, cols, device=DEVICE), v).outputs
+        assert outputs[entry.output].shape == (rows, 3 if entry.has_values else cols)
+        if entry.has_values:
+            assert (outputs["o"] == 0).all() and (outputs["lse"] == -INF).all()
+    if entry.has_values:
+        outputs = launch(name, torch.zeros(2, 4, device=DEVICE), torch.zeros(4, 0, device=DEVICE))
+        assert outputs.outputs["lse"].tolist() == pytest.approx([math.log(4)] * 2)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_capture_changes_no_output_and_runs_repeat_bit_for_bit(name):
+    entry = ALGORITHMS[name]
+    x = random(3, 50)
+    v = random(50, 4) if entry.has_values else None
+    first = launch(name, x, v, block=16)
+    assert first.state is None
+    for _ in range(30 if ON_GPU else 3):
+        again = launch(name, x, v, block=16, capture=True)
+        assert torch.equal(again.outputs[entry.output], first.outputs[entry.output])
+
+
+def test_each_kernel_says_its_path():
+    x, v = random(2, 10), random(10, 2)
+    paths = {
+        name: launch(name, x, v if name == "attention_row" else None).path for name in ALGORITHMS
+    }
+    assert paths == {
+        "attention_row": "online",
+        "online_softmax": "online",
+        "safe_softmax": "safe",
+        "single_softmax": "single",
+        "naive_softmax": "naive",
+    }
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize(
+    ("x", "settings", "error", "sentence"),
+    [
+        (torch.zeros(2, 4, dtype=torch.float64), {}, TypeError, "float64"),
+        (torch.zeros(2, 4, dtype=torch.int64), {}, TypeError, "int64"),
+        (torch.zeros(4), {}, ValueError, r"2 dimensions, got 1: \[4\]"),
+        (torch.zeros(2, 3, 4), {}, ValueError, "2 dimensions, got 3"),
+        (np.zeros((2, 4)), {}, TypeError, "torch tensor, got ndarray"),
+        (torch.zeros(2, 4), {"num_warps": 3}, ValueError, "num_warps must be a power of two"),
+        (torch.zeros(2, 4), {"num_warps": 64}, ValueError, "from 1 to 32, got 64"),
+        (torch.zeros(2, 4), {"out": torch.zeros(2, 9)}, ValueError, "out must have shape"),
+        (torch.zeros(2, 4), {"out": torch.zeros(2, 4).half()}, TypeError, "one dtype"),
+        (torch.zeros(2, 4, requires_grad=True), {}, ValueError, "no backward"),
+    ],
+)
+def test_mistakes_are_refused_in_a_sentence(name, x, settings, error, sentence):
+    move = {k: t.to(DEVICE) if torch.is_tensor(t) else t for k, t in settings.items()}
+    x = x.to(DEVICE) if torch.is_tensor(x) else x
+    v = torch.zeros(4, 2, device=DEVICE) if ALGORITHMS[name].has_values else None
+    if v is not None and torch.is_tensor(x) and x.is_floating_point():
+        v = v.to(x.dtype)
+    with pytest.raises(error, match=sentence):
+        launch(name, x, v, **move)
+
+
+@pytest.mark.parametrize("block", [0, -128, 3, 1000, True, 4.0, None])
+@pytest.mark.parametrize("name", ["online_softmax", "attention_row", "safe_softmax"])
+def test_blocks_that_are_no_power_of_two_are_refused(name, block):
+    v = torch.zeros(4, 2, device=DEVICE) if ALGORITHMS[name].has_values else None
+    with pytest.raises((ValueError, TypeError), match="block must be"):
+        launch(name, torch.zeros(2, 4, device=DEVICE), v, block=block)
+
+
+def test_shared_memory_and_mismatched_values_are_refused():
+    x = torch.zeros(4, 4, device=DEVICE)
+    with pytest.raises(ValueError, match="share memory"):
+        launch("online_softmax", x, out=x)
+    with pytest.raises(ValueError, match="expanded"):
+        launch("online_softmax", x, out=torch.zeros(1, 4, device=DEVICE).expand(4, 4))
+    with pytest.raises(ValueError, match="4 columns, got 5"):
+        launch("attention_row", x, torch.zeros(5, 2, device=DEVICE))
+    with pytest.raises(TypeError, match="v and x must have one dtype, got float16 and float32"):
+        launch("attention_row", x, torch.zeros(4, 2, device=DEVICE).half())
+    with pytest.raises(ValueError, match="up to 1048576 columns, got 1048577"):
+        launch("single_softmax", torch.zeros(1, 2**20 + 1, device=DEVICE))
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not ON_GPU, reason="needs a GPU: 70,000 interpreted programs take minutes")
+@pytest.mark.parametrize("name", SAFE)
+def test_more_rows_than_a_grid_dimension_of_65535(name):
+    x = random(70_000, 4)
+    torch.testing.assert_close(launch(name, x).outputs["y"], torch.softmax(x, -1))
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not ON_GPU, reason="needs a GPU: a tensor of 4 GB, and rows 2^31 apart")
+@pytest.mark.parametrize("name", SAFE)
+def test_offsets_past_2_to_the_31(name):
+    storage = torch.zeros(2**31 + 2**12, dtype=torch.float16, device=DEVICE)
+    x = storage.as_strided((2, 100), (2**31, 1))
+    x.copy_(random(2, 100))
+    want = torch.softmax(x.contiguous(), -1)
+    torch.testing.assert_close(launch(name, x, block=64).outputs["y"], want)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not ON_GPU, reason="needs a GPU: the interpreter takes CPU tensors")
+@pytest.mark.parametrize("name", SOFTMAXES)
+def test_a_cpu_tensor_is_refused_by_name_on_a_gpu(name):
+    with pytest.raises(ValueError, match="x is on cpu"):
+        launch(name, torch.zeros(2, 4))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Triton exists for Linux only")
+@pytest.mark.parametrize("sm", [80, 90])
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_capture_costs_nothing_when_it_is_off(name, sm):
+    command = [sys.executable, "-m", "tests.compile_for", str(sm), name]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout.strip() == "same", done.stderr[-2000:]
