@@ -15,3 +15,13 @@ class InputError(ValueError):
         super().__init__(sentence.format(**details))
         self.key = key
         self.details = details
+
+
+def shorten(value: object, limit: int = 40) -> str:
+    """Return ``value`` as a short one-line text, fit for a sentence."""
+    if isinstance(value, list | tuple | dict | set):
+        return f"a {type(value).__name__} of {len(value)}"
+    if isinstance(value, int) and abs(value) >= 10**limit:
+        return f"an integer of {value.bit_length()} bits"  # str() refuses very long integers
+    text = "nothing" if value is None else " ".join(str(value)[: 4 * limit].split())
+    return text if len(text) <= limit else text[: limit - 1] + "…"

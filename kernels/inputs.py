@@ -6,20 +6,19 @@ for type, finiteness, range and, where it matters, being a power of two.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from kernels.errors import InputError
+from kernels.errors import InputError, shorten
+from kernels.pasted import MAX_NUMBERS, read_numbers
 
-MAX_COLS = 512  # of a row that is watched: beyond it a bar is thinner than a pixel
+MAX_COLS = MAX_NUMBERS
 MAX_BLOCK = 512
 MAX_HEAD_DIM = 16
 MAX_SEED = 2**31 - 1
-MAX_TEXT = 16_384  # characters of pasted numbers: 512 of them with room to spare
 
 MAX_RUN_ROWS = 4096
 MAX_RUN_COLS = 65_536
@@ -43,8 +42,6 @@ PRESETS = (
     "all_masked",
 )
 OWN_NUMBERS = "own"  # the preset's place when the numbers were pasted
-
-_LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38}
 
 
 @dataclass(frozen=True)
@@ -208,64 +205,6 @@ def _at_most(what: str, got: int, limit: int) -> None:
         )
 
 
-_SPECIAL = {
-    "inf": math.inf,
-    "+inf": math.inf,
-    "infinity": math.inf,
-    "∞": math.inf,
-    "-inf": -math.inf,
-    "-infinity": -math.inf,
-    "-∞": -math.inf,
-    "nan": math.nan,
-}
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?")
-
-
-def read_numbers(text: object) -> tuple[float, ...]:
-    """Read numbers parted by commas, semicolons, spaces or newlines; also inf, -inf and nan.
-
-    Raise InputError that names the first token that is no number, or says how many is too many.
-    """
-    if not isinstance(text, str):
-        raise InputError(
-            "numbers_text", "The numbers must be text, got {got}.", got=type(text).__name__
-        )
-    if len(text) > MAX_TEXT:
-        raise InputError(
-            "numbers_long",
-            "The pasted text has {got} characters; at most {limit} are read.",
-            got=len(text),
-            limit=MAX_TEXT,
-        )
-    # A minus sign is often pasted as U+2212, and brackets come along with a printed array.
-    tokens = [t for t in re.split(r"[\s,;\[\]()]+", text.replace("\u2212", "-")) if t]
-    if not tokens:
-        raise InputError("numbers_empty", "There is no number to read: paste at least one.")
-    if len(tokens) > MAX_COLS:
-        raise InputError(
-            "numbers_many",
-            "{got} numbers were pasted; at most {limit} can be watched.",
-            got=len(tokens),
-            limit=MAX_COLS,
-        )
-    return tuple(_read_number(position, token) for position, token in enumerate(tokens, 1))
-
-
-def _read_number(position: int, token: str) -> float:
-    """Return the number that ``token`` spells."""
-    special = _SPECIAL.get(token.lower())
-    if special is not None:
-        return special
-    if not _NUMBER.fullmatch(token):
-        raise InputError(
-            "number_unreadable",
-            "Number {position}, “{got}”, cannot be read as a number.",
-            position=position,
-            got=shorten(token),
-        )
-    return float(token)
-
-
 def make_arrays(choice: Choice, with_values: bool) -> dict[str, np.ndarray]:
     """Return ``x`` [n_cols] and, if asked, ``v`` [n_cols, head_dim]: float32, rounded to dtype."""
     arrays = {"x": _row(choice, choice.seed)}
@@ -310,7 +249,7 @@ def _preset_row(choice: Choice | Case, rng: np.random.Generator) -> np.ndarray:
         normal[-1] = np.round(np.abs(normal).max() + 6, 2)
     elif preset == "ties":
         normal = rng.integers(-2, 3, size=n).astype(float)
-        normal[rng.permutation(n)[: max(1, n // 6)]] = 2.0
+        normal[rng.permutation(n)[: max(2, n // 6)]] = 2.0
     elif preset == "all_equal":
         normal = np.full(n, 1.25)
     elif preset == "huge":
@@ -342,15 +281,5 @@ ITEMSIZE: Mapping[str, int] = {"float32": 4, "float16": 2, "bfloat16": 2}
 
 def overflowing(choice: Choice) -> int:
     """Return how many pasted finite numbers become infinite in ``choice.dtype``."""
-    limit = _LARGEST[choice.dtype]
-    return sum(math.isfinite(x) and abs(x) > limit for x in choice.numbers)
-
-
-def shorten(value: object, limit: int = 40) -> str:
-    """Return ``value`` as a short one-line text, fit for a sentence."""
-    if isinstance(value, list | tuple | dict | set):
-        return f"a {type(value).__name__} of {len(value)}"
-    if isinstance(value, int) and abs(value) >= 10**limit:
-        return f"an integer of {value.bit_length()} bits"  # str() refuses very long integers
-    text = "nothing" if value is None else " ".join(str(value)[: 4 * limit].split())
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    given = np.array(choice.numbers)
+    return int((np.isfinite(given) & np.isinf(round_to(given, choice.dtype))).sum())

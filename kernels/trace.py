@@ -92,15 +92,16 @@ class Trace:
 
 
 def _step_json(step: Step) -> dict:
-    """Return one step, without the fields that are empty."""
+    """Return one step, without what is empty or normal: a trace has hundreds of them."""
     out: dict = {
         "phase": step.phase,
         "pass": step.pass_index,
         "block": step.block,
         "start": step.start,
         "stop": step.stop,
-        "case": step.case,
     }
+    if step.case != "normal":
+        out["case"] = step.case
     if step.values:
         out["values"] = {name: encode(value) for name, value in step.values.items()}
     if step.reads:
