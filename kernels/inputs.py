@@ -61,7 +61,7 @@ class Choice:
 class Case:
     """What is to be run: a Choice's row when ``n_rows`` is 1, or a matrix of such rows.
 
-    Row r is the row that Watch draws for seed + r, so any row of up to 512 can be watched.
+    Row r has the scores that Watch draws for seed + r; all rows share the v of ``seed``.
     """
 
     preset: str = "normal"

@@ -1,0 +1,126 @@
+"""Blockwise: assemble the tabs into one page, set the queue, launch; nothing else.
+
+Environment variables: BLOCKWISE_HOST (default 127.0.0.1) and PORT (default 7860), and those of
+`benchmarks.worker` and `benchmarks.device`.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+# Gradio reads both when it is imported. Its own folder for files is shared by all users of a
+# machine, and belongs to the first of them.
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+_USER = getattr(os, "getuid", lambda: "user")()
+os.environ.setdefault("GRADIO_TEMP_DIR", os.path.join(tempfile.gettempdir(), f"blockwise-{_USER}"))
+
+import gradio as gr
+
+from benchmarks.worker import Worker
+from viz import theme
+from viz.locales import LANGUAGES, from_browser
+from viz.tabs import lesson, run
+from viz.tabs.header import Header, header_value
+from viz.tabs.page import Page, known_device
+from viz.tabs.watch import WATCH_CSS, WatchTab
+
+
+def build(worker: Worker) -> gr.Blocks:
+    """Return the page. ``worker`` runs its kernels; it is started by whoever launches the page."""
+    with gr.Blocks(
+        title="Blockwise", fill_width=True, analytics_enabled=False, delete_cache=(3600, 3600)
+    ) as page_blocks:
+        page = Page(worker, gr.State("en"), gr.State({}))
+        header = Header(header_value("en", None))
+        with gr.Tabs(elem_id="tabs") as tabs:
+            with page.label(gr.Tab("Watch", id="watch"), label="tab.watch"):
+                watch = WatchTab(page)
+            with page.label(gr.Tab("Run", id="run"), label="tab.run"):
+                ran = run.build(page)
+            with page.label(gr.Tab("Lesson", id="lesson"), label="tab.lesson"):
+                lesson.build(page)
+        watch.listen()
+
+        def opened(request: gr.Request) -> list:
+            """Fill the page for a link, in the link's or the browser's language."""
+            language = from_browser(request.headers.get("accept-language"))
+            state, values = watch.open_link(dict(request.query_params), language)
+            words = [gr.skip()] * len(page.words)
+            if state.language != "en":
+                words = page.relabel(state.language)
+            return [state.language, *values, *words]
+
+        async def say_hardware(language: str) -> dict:
+            """Say in the header what runs the kernels, once the worker knows."""
+            return header_value(language, await known_device(worker))
+
+        async def switch(event: gr.EventData, *values: object) -> list:
+            """Say everything in another language; what is watched stays, step and all."""
+            asked = getattr(event, "language", None)
+            language = asked if asked in LANGUAGES else "en"
+            return [
+                language,
+                await say_hardware(language),
+                *watch.show(language, *values),
+                *page.relabel(language),
+            ]
+
+        quiet = {"show_progress": "hidden", "api_visibility": "private"}
+        page_blocks.load(
+            opened,
+            None,
+            [page.language, *watch.inputs, *watch.shown, *page.labelled],
+            **quiet,
+        ).then(say_hardware, page.language, header, **quiet)
+        ran.watch_button.click(
+            lambda *about: [gr.update(selected="watch"), *watch.open_row(*about)],
+            [page.language, ran.result, ran.row],
+            [tabs, *watch.inputs, *watch.shown],
+            **quiet,
+        )
+        header.select(
+            switch,
+            watch.inputs,
+            [page.language, header, *watch.shown, *page.labelled],
+            **quiet,
+        )
+    return page_blocks
+
+
+def serve(worker: Worker, host: str, port: int, *, wait: bool = True) -> gr.Blocks:
+    """Serve the page at ``host``:``port``, until stopped if ``wait``."""
+    page_blocks = build(worker)
+    # Handlers are reached through the queue only: its limits are what keeps one GPU one job.
+    page_blocks.queue(api_open=False, default_concurrency_limit=16, max_size=4096)
+    page_blocks.launch(
+        server_name=host,
+        server_port=port,
+        prevent_thread_lock=not wait,
+        theme=theme.theme(),
+        css=theme.page_css() + run.RUN_CSS,
+        head=theme.head_css() + f"<style>{WATCH_CSS}</style>",
+        footer_links=[],
+        run_history=False,
+        ssr_mode=False,
+        show_error=False,
+        max_file_size="1mb",
+        state_session_capacity=500,
+        enable_monitoring=False,
+        quiet=not wait,
+    )
+    return page_blocks
+
+
+def main() -> None:
+    """Serve the page until stopped."""
+    port = os.environ.get("PORT", "7860")
+    if not port.isdecimal():
+        raise SystemExit(f"PORT must be a number, got {port}.")
+    worker = Worker()
+    worker.start()
+    serve(worker, os.environ.get("BLOCKWISE_HOST", "127.0.0.1"), int(port))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""What browser tests share: small Gradio apps on free ports, and pages that report their errors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+
+OPEN_MS = 30_000  # a cold Chromium on a busy machine
+
+
+@pytest.fixture(scope="session")
+def serve() -> Iterator[Callable[..., str]]:
+    """Give ``serve(demo, **launch_settings)``: start it on a free port, return its address."""
+    running = []
+
+    def start(demo: object, **settings: object) -> str:
+        _, address, _ = demo.launch(
+            prevent_thread_lock=True,
+            quiet=True,
+            server_name="127.0.0.1",
+            ssr_mode=False,
+            **settings,
+        )
+        running.append(demo)
+        return address
+
+    yield start
+    for demo in running:
+        demo.close()
+
+
+class Visit:
+    """One open page, with what it complained about and what it asked the network for."""
+
+    def __init__(self, page: object) -> None:
+        """Listen to ``page`` from now on."""
+        self.page = page
+        self.errors: list[str] = []
+        self.addresses: list[str] = []
+        page.set_default_timeout(OPEN_MS)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", self._hear)
+        page.on("request", lambda request: self.addresses.append(request.url))
+
+    def _hear(self, message: object) -> None:
+        """Keep what the console calls an error."""
+        if message.type == "error":
+            self.errors.append(message.text)
+
+
+@pytest.fixture
+def visit(browser: object) -> Iterator[Callable[..., Visit]]:
+    """Give ``visit(address, **context_settings)``: open a page in a context of its own."""
+    contexts = []
+
+    def start(address: str, **settings: object) -> Visit:
+        settings.setdefault("viewport", {"width": 1440, "height": 900})
+        context = browser.new_context(**settings)
+        contexts.append(context)
+        visited = Visit(context.new_page())
+        visited.page.goto(address)
+        return visited
+
+    yield start
+    for context in contexts:
+        context.close()

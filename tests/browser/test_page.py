@@ -1,0 +1,141 @@
+"""The whole page in a browser: links, languages, own numbers, and no request to anywhere else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+import app
+from benchmarks.worker import Worker
+from tests.test_app import free_port
+
+pytestmark = pytest.mark.browser
+READY_MS = 60_000  # a busy machine; an idle one needs about one second
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    worker = Worker()
+    worker.start()
+    port = free_port()
+    page = app.serve(worker, "127.0.0.1", port, wait=False)
+    yield f"http://127.0.0.1:{port}"
+    page.close()
+    worker.close()
+
+
+@pytest.fixture
+def page(browser) -> Iterator[object]:
+    """A page that may only talk to this machine, and must not log an error."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-GB")
+    page = context.new_page()
+    page.set_default_timeout(READY_MS)
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda m: faults.append(m.text) if m.type == "error" else None)
+    outside: list[str] = []
+
+    def route(route):
+        if re.match(r"https?://(127\.0\.0\.1|localhost)[:/]", route.request.url):
+            route.continue_()
+        else:
+            outside.append(route.request.url)
+            route.abort()
+
+    context.route("**/*", route)
+    yield page
+    context.close()
+    assert outside == [], "the page asked another machine"
+    assert faults == []
+
+
+def eyebrow(page):
+    return page.locator("#watch-player [data-testid=eyebrow]").first
+
+
+def test_a_link_opens_its_step_and_stepping_keeps_the_address(page, url):
+    page.goto(f"{url}/?algo=online_softmax&n=24&block=4&seed=3&step=8")
+    page.wait_for_selector("text=step 9 of")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_selector("text=step 10 of")
+    page.wait_for_function("new URLSearchParams(location.search).get('step') === '9'")
+    address = page.url
+    page.goto(address)
+    page.wait_for_selector("text=step 10 of")
+
+
+def test_a_wrong_link_says_what_was_changed(page, url):
+    page.goto(f"{url}/?n=9999&block=8")
+    note = page.locator("#watch-note [role=alert]")
+    note.wait_for()
+    assert "N must be from 1 to 512, got 9999" in note.inner_text()
+    assert page.locator("#watch-n_cols input").input_value() == "32"
+
+
+def test_a_mistake_keeps_the_picture_and_is_forgotten_when_mended(page, url):
+    page.goto(url)
+    page.wait_for_selector("text=step 1 of 42")
+    size = page.locator("#watch-n_cols input")
+    size.fill("513")
+    note = page.locator("#watch-note [role=alert]")
+    note.wait_for()
+    assert "from 1 to 512, got 513" in note.inner_text()
+    assert page.get_by_text("step 1 of 42").count()
+    size.fill("16")
+    page.wait_for_selector("text=step 1 of 22")
+    assert note.count() == 0
+
+
+def test_own_numbers_start_from_those_on_screen(page, url):
+    page.goto(url)
+    page.wait_for_selector("text=step 1 of 42")
+    page.locator("#watch-own").click()
+    box = page.locator("#watch-numbers textarea")
+    box.wait_for()
+    assert len(box.input_value().split(",")) == 32
+    box.fill("1 2 inf")
+    page.wait_for_selector("text=step 1 of 7")
+    box.fill("1, 2, three")
+    page.wait_for_selector("text=“three”")
+    assert page.get_by_text("step 1 of 7").count()
+
+
+def test_the_language_switch_keeps_the_step(page, url):
+    page.goto(f"{url}/?step=7")
+    page.wait_for_selector("text=step 8 of 42")
+    page.get_by_role("button", name="中文").click()
+    page.wait_for_selector("text=第 8 步")
+    page.get_by_role("tab", name="运行").wait_for()
+    page.get_by_role("button", name="EN", exact=True).click()
+    page.wait_for_selector("text=step 8 of 42")
+
+
+def test_the_browsers_language_is_taken(browser, url):
+    context = browser.new_context(locale="zh-CN")
+    page = context.new_page()
+    page.goto(url)
+    page.get_by_role("tab", name="观看").wait_for(timeout=READY_MS)
+    context.close()
+
+
+def test_running_the_watched_numbers_and_watching_a_row_of_a_larger_case(page, url):
+    page.goto(url)
+    page.wait_for_selector("text=step 1 of 42")
+    page.get_by_role("tab", name="Run").click()
+    page.locator("#run-kernel").click()
+    page.wait_for_selector("text=Passed")
+    page.get_by_role("button", name="Watch row 0").click()
+    page.wait_for_selector("text=step 1 of 42")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_nothing_scrolls_sideways(page, url, width, theme, language):
+    page.set_viewport_size({"width": width, "height": 844})
+    page.goto(f"{url}/?lang={language}&__theme={theme}&step=8")
+    page.wait_for_selector("#watch-player svg")
+    page.wait_for_timeout(500)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -1,0 +1,206 @@
+"""The Run tab in a real browser, on a real worker: press Run, read the numbers, change the row."""
+
+from __future__ import annotations
+
+import re
+import socket
+
+import pytest
+
+import app
+from benchmarks.worker import Worker
+from tests.test_figures import words
+from viz import export
+from viz.figures import tables, verdict
+from viz.locales import text
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytest.importorskip("triton", reason="the real kernels need Triton, which exists for Linux only")
+
+RUN_MS = 90_000  # the worker's first start, and the interpreter on a busy machine
+
+
+@pytest.fixture(scope="module")
+def address():
+    worker = Worker()
+    worker.start()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    served = app.serve(worker, "127.0.0.1", port, wait=False)
+    yield f"http://127.0.0.1:{port}/"
+    served.close()
+    worker.close()
+
+
+@pytest.fixture
+def opened(address, visit):
+    """Give ``opened(**context_settings)``: a visit that stands on the Run tab."""
+
+    def start(query="", **settings):
+        visited = visit(address + query, **settings)
+        visited.page.get_by_role("tab").nth(1).click()
+        visited.page.locator("#run-kernel").wait_for()
+        visited.page.locator("#run-device .bw-device").wait_for(timeout=RUN_MS)
+        return visited
+
+    return start
+
+
+def choose(page, field: str, label: str) -> None:
+    page.locator(f"#run-{field} input").click()
+    page.get_by_role("option", name=label, exact=True).click()
+
+
+def larger(page, **numbers: int) -> None:
+    """Switch to a larger case, small enough for a test."""
+    choose(page, "source", text("en", "run.source.larger"))
+    page.locator("#run-n_rows input:enabled").wait_for()
+    for field, value in numbers.items():
+        page.locator(f"#run-{field} input").fill(str(value))
+
+
+def run(page, expected: str = "") -> str:
+    """Press Run, wait for the picture that says ``expected``, and return the headline's words."""
+    page.locator("#run-kernel").click()
+    page.locator("#run-headline .bw-eyebrow", has_text=expected).wait_for(timeout=RUN_MS)
+    page.locator("#run-kernel").wait_for()
+    page.locator("#run-results .js-plotly-plot").nth(3).wait_for()
+    return said(page, "#run-headline")
+
+
+def said(page, selector: str) -> str:
+    return " ".join(page.locator(selector).inner_text().split())
+
+
+def downloaded(page):
+    """Return the result as the page's JSON download gives it."""
+    with page.expect_download(timeout=30_000) as caught:
+        page.locator("#run-json").click()
+    with open(caught.value.path(), encoding="utf-8") as file:
+        return export.from_json(file.read())
+
+
+def flat(nodes) -> str:
+    return " ".join(words(nodes).split())
+
+
+def test_the_watched_numbers_run_and_the_page_shows_the_results_own_numbers(opened):
+    page = (visited := opened()).page
+    headline = run(page)
+    result = downloaded(page)
+    assert result.case.n_rows == 1 and result.verdict == "passed"
+    assert headline.replace(" ", "") == flat(verdict.headline(result, "en")).replace(" ", "")
+    shown = page.locator("#run-numbers td").all_inner_texts()
+    assert shown == flat_cells(tables.numbers(result, result.rows[0], "en")).split()
+    assert page.locator("#run-main .js-plotly-plot").count() == 4
+    assert not visited.errors
+
+
+def flat_cells(nodes) -> str:
+    """Return the words of all td cells of a tree, parted by spaces."""
+    if not isinstance(nodes, list) or not nodes:
+        return ""
+    if nodes[0] == "td":
+        return words(nodes) + " "
+    return "".join(flat_cells(node) for node in nodes)
+
+
+def test_another_row_opens_without_running_again(opened):
+    page = opened().page
+    larger(page, n_rows=8, n_cols=100)
+    headline = run(page)
+    result = downloaded(page)
+    other = next(d for d in result.rows if d.row != result.worst_row)
+    assert f"row {result.worst_row}" in said(page, "#run-state-head")
+    choose(page, "row", text("en", "run.row.other", row=other.row))
+    page.locator("#run-state-head", has_text=f"row {other.row}").wait_for()
+    expected = flat_cells(tables.numbers(result, other, "en")).split()
+    page.locator("#run-numbers td", has_text=expected[0]).first.wait_for()
+    assert page.locator("#run-numbers td").all_inner_texts() == expected
+    chosen = page.locator("#run-map-kernel .ytick tspan[style*='fill']")
+    assert chosen.all_text_contents() == [str(other.row)]
+    assert said(page, "#run-watch-row, #watch-row") == text("en", "run.watch_row", row=other.row)
+    assert said(page, "#run-headline") == headline and not page.locator("#run-stop").is_visible()
+
+
+def test_bad_input_is_one_sentence_and_the_picture_stays(opened):
+    page = opened().page
+    headline = run(page)
+    larger(page, n_rows=-5)
+    page.locator("#run-kernel").click()
+    page.locator("#run-note .bw-fault").wait_for()
+    sentence = text("en", "error.out_of_range", name="n_rows", low=1, high=4096, got="-5")
+    assert said(page, "#run-note") == f"✕ {sentence}"
+    assert said(page, "#run-headline") == headline
+    assert page.locator("#run-main .js-plotly-plot").count() == 4
+    page.locator("#run-n_rows input").fill("2")
+    run(page, "2 rows of 500")
+    assert said(page, "#run-note") == ""
+
+
+def test_stop_ends_a_run_and_the_next_one_works(opened):
+    page = opened().page
+    larger(page, n_rows=900)
+    page.locator("#run-kernel").click()
+    page.locator("#run-stop").wait_for()
+    page.locator("#run-note", has_text=text("en", "progress.kernel")).wait_for(timeout=RUN_MS)
+    page.locator("#run-stop").click()
+    page.locator("#run-kernel").wait_for(timeout=10_000)
+    page.wait_for_timeout(1000)
+    assert said(page, "#run-note") == text("en", "run.stopped")
+    assert (
+        page.locator("#run-results").count() == 0 or not page.locator("#run-results").is_visible()
+    )
+    page.locator("#run-n_rows input").fill("3")
+    run(page, "3 rows of 500")
+
+
+def test_two_visitors_get_their_own_results(opened):
+    first, second = opened().page, opened().page
+    larger(first, n_rows=2, n_cols=90)
+    larger(second, n_rows=3, n_cols=70)
+    for page in (first, second):
+        page.locator("#run-kernel").click()
+    for page, expected in ((first, "2 rows of 90"), (second, "3 rows of 70")):
+        page.locator("#run-results .bw-eyebrow").wait_for(timeout=RUN_MS)
+        assert expected in said(page, "#run-headline")
+
+
+def test_another_language_says_the_same_without_running_again(opened):
+    page = opened().page
+    run(page)
+    result = downloaded(page)
+    page.get_by_role("button", name="中文").click()
+    chinese = flat(verdict.headline(result, "zh")).replace(" ", "")
+    page.locator("#run-headline", has_text="通过").wait_for()
+    assert said(page, "#run-headline").replace(" ", "") == chinese
+    assert page.locator("#run-kernel").inner_text() == text("zh", "run.button")
+
+
+def test_the_script_is_copied_as_it_is_shown(opened):
+    visited = opened(permissions=["clipboard-read", "clipboard-write"])
+    page = visited.page
+    run(page)
+    page.locator("#run-copy").click()
+    page.locator("#run-copy.bw-done").wait_for()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == export.to_python(downloaded(page))
+    with page.expect_download() as caught:
+        page.locator("#run-csv").click()
+    assert caught.value.suggested_filename.endswith(".csv")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1024, 1440])
+def test_nothing_is_cut_off_and_no_time_is_shown(opened, width, theme):
+    page = opened(f"?__theme={theme}", viewport={"width": width, "height": 900}).page
+    run(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    if result_is_interpreted(page):
+        shown = said(page, "#run-main") + said(page, "#run-side")
+        assert not re.search(r"\d\s?(ms|µs|s|GB/s)\b", shown)
+
+
+def result_is_interpreted(page) -> bool:
+    return page.locator("#run-device .bw-device-interpreter").count() == 1

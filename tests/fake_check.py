@@ -1,0 +1,109 @@
+"""A CheckResult made without torch or Triton: the mirror stands in for the kernel, NumPy for torch.
+
+Only for tests of what draws and exports results; nothing here says anything about a real kernel.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks import compare, states
+from benchmarks.results import CheckResult, Device, RowDetail
+from kernels import ALGORITHMS
+from kernels.inputs import Case, make_matrix, round_to
+
+VERSIONS = {"triton": "3.7.1", "torch": "2.13.0", "numpy": "2.4.6", "python": "3.12.3"}
+CPU = Device("interpreter", "CPU", reason="no_driver", versions=VERSIONS)
+GPU = Device("gpu", "NVIDIA H200", (9, 0), versions={**VERSIONS, "cuda": "13.0"})
+SMALL = Case(n_rows=6, n_cols=50, block=16, head_dim=5)
+PICTURE = Case(n_rows=40, n_cols=1000, block=128, head_dim=32)
+
+
+def numpy_torch(arrays: dict, dtype: str) -> np.ndarray:
+    """Return what stands in for torch: float32, the whole row at once."""
+    with np.errstate(all="ignore"):
+        p = np.exp(arrays["x"] - arrays["x"].max(axis=1, keepdims=True))
+        y = p / p.sum(axis=1, keepdims=True)
+        return round_to(y @ arrays["v"] if "v" in arrays else y, dtype)
+
+
+def check(name: str, case: Case = SMALL, device: Device = CPU, spoil=None) -> CheckResult:
+    """Return a CheckResult of ``case``; ``spoil`` may change the stand-in kernel's outputs."""
+    entry = ALGORITHMS[name]
+    arrays = make_matrix(case, entry.has_values)
+    exact = np.asarray(entry.reference(arrays)[entry.output])
+    inputs = [{**arrays, "x": row} for row in arrays["x"]]
+    traces = [entry.trace(one, case.block, case.dtype) for one in inputs]
+    kernel = np.stack([trace.outputs[entry.output] for trace in traces])
+    if spoil is not None:
+        spoil(kernel)
+    torch = numpy_torch(arrays, case.dtype)
+    ulp = compare.row_ulp(exact, case.dtype)
+    sides = {
+        "kernel": compare.compare(kernel, exact, ulp),
+        "torch": compare.compare(torch, exact, ulp),
+        "between": compare.compare(kernel, torch, ulp),
+    }
+    step = compare.map_step(*exact.shape)
+    worst = sides["kernel"].worst_row()
+    kept = {row: _state(entry, traces[row]) for row in states.rows_to_compare(len(exact), worst, 5)}
+    tolerance = max(2 * sides["torch"].stats.max_abs, 1e-6)
+    block = traces[0].sizes["block"]
+    return CheckResult(
+        case=case,
+        algorithm=name,
+        device=device,
+        path="online",
+        n_programs=case.n_rows,
+        block=block,
+        n_blocks=-(-case.n_cols // block),
+        verdict=_verdict(sides["kernel"].stats, tolerance, "m" in entry.captured),
+        tolerance=tolerance,
+        kernel=sides["kernel"].stats,
+        torch=sides["torch"].stats,
+        between=sides["between"].stats,
+        torch_expression=entry.torch_expression,
+        maps={side: compare.downsample(found.ulps, step) for side, found in sides.items()},
+        map_step=step,
+        histogram=compare.histogram(sides["kernel"].ulps, sides["torch"].ulps),
+        rows=tuple(
+            RowDetail(
+                row,
+                {"kernel": kernel[row], "torch": torch[row], "float64": exact[row]},
+                state.kernel,
+                state.mirror,
+                state.ulps,
+            )
+            for row, state in kept.items()
+        ),
+        worst_row=worst,
+        n_outputs=exact.size,
+        n_compared=exact.size,
+        n_same_bits=int((sides["between"].ulps == 0).sum()),
+        n_unwritten=0,
+        n_masked_rows=0,
+        n_state_rows=len(kept),
+        state_ulps={f: _largest(kept.values(), f) for f in entry.captured},
+        extra={},
+    )
+
+
+def _state(entry, trace) -> states.RowState:
+    """Return a row's state; a real kernel adds acc up in another order, so it is nudged here."""
+    mirror = states.mirror_state(entry, trace)
+    kernel = {field: values.copy() for field, values in mirror.items()}
+    if "acc" in kernel:
+        kernel["acc"] = kernel["acc"] * np.float32(1 + 2**-22)
+    return states.RowState(kernel, mirror, states.state_ulps(kernel, mirror))
+
+
+def _largest(kept, field: str) -> float:
+    """Return the largest distance of a field over all rows."""
+    return max(float(state.ulps[field].max()) for state in kept)
+
+
+def _verdict(kernel, tolerance: float, subtracts_maximum: bool) -> str:
+    """Return the verdict that the numbers give."""
+    if kernel.n_mismatched:
+        return "failed" if subtracts_maximum else "overflowed"
+    return "passed" if kernel.max_abs <= tolerance else "failed"

@@ -1,0 +1,1 @@
+"""What is shown: the player, the figures, the tabs, and the words in each language."""

@@ -1,0 +1,130 @@
+// The weights p = exp(x - m): bars on an axis that never moves, and the bracket of a rescale.
+
+function makeWeightsPanel(parent, layout, model, words) {
+  const panel = layout.panels.weights;
+  const { ruler } = layout;
+  const top = model.ranges.weight;
+  const scale = makeScale(0, top, panel.bottom, panel.top);
+  makeHead(parent, layout, panel, {
+    name: { text: words.say('player.weights') },
+    symbol: 'p',
+    kind: 'l-text',
+    notes: [model.hasMax ? `exp(x${MINUS}m)` : 'exp(x)'],
+  });
+  makeAxis(parent, layout, scale, top === 1 ? [0, 1] : niceTicks(0, top, 2));
+  const bars = makeBarStates(parent, layout, scale, {
+    rest: 'l-rest',
+    now: 'l',
+    testid: 'weights',
+  });
+  const bracket = svg(parent, 'path', { class: 'bwp-bracket' });
+  const chip = makeChip(parent, 'alpha-chip');
+  const drawBracket = (view) => {
+    const { step, alpha } = view;
+    const shown = view.shrinks || (alpha === 1 && step.case === 'same');
+    const right = step.block === null ? ruler.left : ruler.col(step.block) - ruler.gap / 2;
+    const y = panel.top - 16;
+    show(bracket, view.shrinks);
+    if (view.shrinks)
+      put(bracket, { d: `M${ruler.left + 3} ${y + 7}V${y}H${round(right)}V${y + 7}` });
+    const text = shown ? `\u00d7 ${formatFactor(alpha)}` : '';
+    const half = monoWidth(text, 14) / 2 + 7;
+    chip.set(text, Math.max((ruler.left + right) / 2, ruler.left + half), y, view.shrinks);
+  };
+  return {
+    set(view) {
+      drawBracket(view);
+      return bars.set(view.weights, {
+        now: view.fresh || (view.shrinks ? [0, view.step.start] : null),
+        were: view.weightsWere,
+      });
+    },
+    move: bars.move,
+  };
+}
+
+const NONE = [0, 0]; // no column moves
+
+/**
+ * Bars in two states, at rest and moving, with the outline of what they were; ∞ and NaN have no
+ * height and are drawn as hatching and a cross. One path a state, however many bars.
+ */
+function makeBarStates(parent, layout, scale, { rest, now, testid }) {
+  const { ruler } = layout;
+  const zero = scale(0);
+  const restPath = svg(parent, 'path', { class: `bwp-p-${rest}`, 'data-testid': `${testid}-rest` });
+  const nowPath = svg(parent, 'path', { class: `bwp-p-${now}`, 'data-testid': `${testid}-now` });
+  const outline = svg(parent, 'path', {
+    class: `bwp-outline bwp-s-${now}`,
+    'data-testid': `${testid}-were`,
+  });
+  const infinite = svg(parent, 'path', {
+    class: `bwp-hatched bwp-s-${now}`,
+    fill: hatching(parent, `bwp-s-${now}`),
+  });
+  const crosses = svg(parent, 'path', { class: 'bwp-cross', 'data-testid': `${testid}-nan` });
+  const labels = makePool(parent, (g) =>
+    svg(g, 'text', { class: 'bwp-special', 'text-anchor': 'middle' }),
+  );
+  let moving = null;
+  let drawn = {};
+
+  const path = (values, from, to) => {
+    let d = '';
+    for (let j = from; j < to; j += 1) {
+      if (values[j] > 0 && values[j] < Infinity)
+        d += barPath(ruler.x(j), ruler.bar, zero, scale(values[j]));
+    }
+    return d;
+  };
+
+  const drawSpecials = (values) => {
+    const arm = Math.min(5, Math.max(1.5, ruler.pitch / 2));
+    const middle = (j) => ruler.x(j) + ruler.bar / 2;
+    const isInfinite = (j) => values[j] === Infinity;
+    const isNaNAt = (j) => Number.isNaN(values[j]);
+    let hatched = '';
+    let crossed = '';
+    const top = scale(Infinity);
+    for (let j = 0; j < values.length; j += 1) {
+      if (isInfinite(j)) hatched += barPath(ruler.x(j), ruler.bar, zero, top);
+      if (isNaNAt(j)) crossed += crossPath(middle(j), zero - 8, arm);
+    }
+    put(infinite, { d: hatched });
+    put(crosses, { d: crossed });
+    const named = [
+      ...runsOf(values.length, isInfinite).map((run) => ({
+        run,
+        text: INFINITY,
+        y: top - 4,
+        kind: now,
+      })),
+      ...runsOf(values.length, isNaNAt).map((run) => ({
+        run,
+        text: 'NaN',
+        y: zero - 18,
+        kind: 'error',
+      })),
+    ].filter(({ run: [a, b] }, i) => i === 0 || ruler.x(b) - ruler.x(a) > 24 || values.length < 40);
+    labels.fit(named, (node, { run: [a, b], text, y, kind }) => {
+      put(node, { x: (middle(a) + middle(b)) / 2, y, class: `bwp-special bwp-f-${kind}` });
+      setText(node, text);
+    });
+  };
+
+  return {
+    /** Show `values`; `now` is the range of columns that move, `were` the values before. */
+    set(values, { now: range, were }) {
+      moving = range || NONE;
+      put(outline, { d: were ? path(were, 0, were.length) : '' });
+      drawSpecials(values);
+      return values;
+    },
+    move(values) {
+      if (drawn.values === values && String(drawn.moving) === String(moving)) return;
+      drawn = { values, moving };
+      put(restPath, { d: path(values, 0, moving[0]) + path(values, moving[1], values.length) });
+      put(nowPath, { d: path(values, ...moving) });
+    },
+  };
+}

@@ -1,0 +1,181 @@
+// The update formula: each phase's lines, first in symbols and then in this step's numbers.
+
+const LIST_CHARACTERS = 16;
+
+/** What a line of a stanza says once its names are replaced, as parts. */
+function expressionParts(expression, replace) {
+  const parts = [];
+  let rest = 0;
+  for (const match of expression.matchAll(/\{(\w+)\}|\u2211 p|\b(?:scores|p)\b/g)) {
+    if (match.index > rest) parts.push({ text: expression.slice(rest, match.index) });
+    parts.push(...replace(match[1] || match[0], expression.slice(0, match.index)));
+    rest = match.index + match[0].length;
+  }
+  if (rest < expression.length) parts.push({ text: expression.slice(rest) });
+  return parts;
+}
+
+function symbolParts(expression) {
+  return expressionParts(expression, (name) => {
+    if (name === 'scores') return [{ text: name, kind: 'now' }];
+    if (name === '\u2211 p') return [{ text: name, kind: 'l' }];
+    const { symbol, kind } = variable(name);
+    return [{ text: symbol, kind: kind === 'alpha' ? 'strong' : kind }];
+  });
+}
+
+/** A negative number after an operator stands in brackets. */
+function numberPart(name, value, printedBefore, isActing = false) {
+  const { format, kind: own } = variable(name);
+  // The chip is filled only while alpha acts.
+  const kind = name === 'alpha' && !isActing ? 'alpha-idle' : own;
+  const text = format(value);
+  const isBracketed = text.startsWith(MINUS) && /[+\u2212\u00b7/]\s*$/.test(printedBefore);
+  return { text: isBracketed ? `(${text})` : text, kind, name };
+}
+
+/** The numbers of one line, from the states around the sub-step that ran it. */
+function numberParts({ target, expression }, { model, step, after, before, isActing }) {
+  const { x } = model;
+  if (expression.endsWith('/ {l}') && after.l === 0 && !isNaNValue(after[target])) return [];
+  const scores = x.subarray(step.start, step.stop);
+  const parts = expressionParts(expression, (name, printedBefore) => {
+    if (name === 'scores' && printedBefore.endsWith('max('))
+      return listParts('block_max', scores, ', ');
+    if (name === 'scores') return [numberPart('block_max', scores[0], printedBefore)];
+    if (name === '\u2211 p') return listParts('p', after.p, ' + ');
+    const value = (name === target ? before : after)[name];
+    if (name === 'm_new' && isShiftedByZero(model, step, value)) return [{ text: '0', kind: 'm' }];
+    return [numberPart(name, Array.isArray(value) ? value[0] : value, printedBefore, isActing)];
+  });
+  return parts.map((part) =>
+    part.kind ? part : { text: part.text.replaceAll('\u00b7', '\u00d7') },
+  );
+}
+
+/** As many of a list as fit on a line, and whether there are more. */
+function listParts(name, values, separator) {
+  let room = LIST_CHARACTERS;
+  const shown = [];
+  for (const value of values) {
+    room -= variable(name).format(value).length + separator.length;
+    if (room < 0 && shown.length) break;
+    shown.push(value);
+  }
+  const parts = shown.flatMap((value, i) => [
+    ...(i ? [{ text: separator }] : []),
+    numberPart(name, value, separator === ' + ' && i ? '+ ' : ''),
+  ]);
+  return values.length > shown.length ? [...parts, { text: `${separator}\u2026` }] : parts;
+}
+
+function isNaNValue(value) {
+  return Number.isNaN(Array.isArray(value) ? value[0] : value);
+}
+
+/**
+ * A kernel shifts by 0 where the maximum is infinite and inf - inf would give NaN. Whether this one
+ * did is seen from its weights: they are not exp(x - m_new).
+ */
+function isShiftedByZero(model, step, top) {
+  const born = step.block === null ? null : model.record.p[step.block];
+  if (Number.isFinite(top) || !born) return false;
+  return born.value.some((p, lane) => {
+    const plain = Math.exp(model.x[step.start + lane] - top);
+    return !Object.is(plain, p) && !(Math.abs(plain - p) <= 1e-5 * p);
+  });
+}
+
+function resultParts(target, state, isActing) {
+  const value = state[target];
+  if (!Array.isArray(value)) return [numberPart(target, value, '', isActing)];
+  return [numberPart(target, value[0], ''), { text: value.length > 1 ? ', \u2026' : '' }];
+}
+
+/** Whether a stanza runs now, ran, or is still to come; and at which step it last ran. */
+function stanzaStatus(stanza, { model, index, visit }) {
+  const runs = (step) => step.phase === stanza.phase && step.pass === stanza.pass;
+  if (runs(model.steps[index])) return { status: 'running', at: index };
+  for (let i = index + 1; i <= visit.last; i += 1)
+    if (runs(model.steps[i])) return { status: 'next' };
+  for (let i = index; i >= 0; i -= 1) if (runs(model.steps[i])) return { status: 'done', at: i };
+  return { status: 'next' };
+}
+
+function makeFormula(host, model) {
+  const stanzas = model.stanzas.map((stanza) => {
+    const node = html(host, 'div', 'bwp-stanza');
+    node.dataset.phase = stanza.phase;
+    return { ...stanza, node, announced: announcedBefore(model, stanza), shown: '' };
+  });
+  host.style.setProperty('--bw-lines', mostLines(stanzas));
+
+  const lineOf = (node, target, parts, className = '') => {
+    const row = html(node, 'div', `bwp-line ${className}`);
+    const { symbol, kind } = target ? variable(target) : { symbol: '', kind: '' };
+    html(row, 'span', `bwp-target bwp-k-${kind === 'alpha' ? 'strong' : kind}`, symbol);
+    html(row, 'span', 'bwp-equals', '=');
+    const expression = html(row, 'span', 'bwp-expression');
+    setParts(expression, parts);
+    if (target) row.dataset.target = target;
+  };
+
+  const draw = (stanza, { status, at }) => {
+    const { node } = stanza;
+    node.className = `bwp-stanza bwp-${status}`;
+    node.replaceChildren();
+    for (const line of stanza.lines) {
+      if (status === 'next') {
+        if (stanza.announced.has(line.target)) continue;
+        const later = line.later ? [{ text: ` ${line.later}` }] : [];
+        lineOf(node, line.target, [...symbolParts(line.expression), ...later]);
+        continue;
+      }
+      const around = {
+        model,
+        step: model.steps[at],
+        after: model.states[at],
+        before: model.states[at - 1] || model.start,
+        isActing: status === 'running' && model.rises.includes(at),
+      };
+      const inputs = numberParts(line, around);
+      const result = resultParts(line.target, around.after, around.isActing);
+      const numbers = inputs.length ? [...inputs, { text: ' = ' }, ...result] : result;
+      if (status === 'done') {
+        lineOf(node, line.target, numbers);
+        continue;
+      }
+      const later = line.later ? [{ text: ` ${line.later}`, kind: 'later' }] : [];
+      lineOf(node, line.target, [...symbolParts(line.expression), ...later]);
+      lineOf(node, '', numbers, 'bwp-numbers');
+    }
+  };
+
+  return {
+    set(view) {
+      for (const stanza of stanzas) {
+        const found = stanzaStatus(stanza, view);
+        const key = `${found.status} ${found.at}`;
+        if (key === stanza.shown) continue;
+        stanza.shown = key;
+        draw(stanza, found);
+      }
+    },
+  };
+}
+
+/** The targets whose next line an earlier stanza of the same pass already announces as "later". */
+function announcedBefore(model, stanza) {
+  const earlier = model.stanzas
+    .slice(0, model.stanzas.indexOf(stanza))
+    .filter((other) => other.pass === stanza.pass);
+  return new Set(
+    earlier.flatMap(({ lines }) => lines.filter((line) => line.later).map((line) => line.target)),
+  );
+}
+
+/** The most lines the panel ever has: room for them is kept, so that nothing below it jumps. */
+function mostLines(stanzas) {
+  const total = stanzas.reduce((sum, { lines }) => sum + lines.length, 0);
+  return total + Math.max(0, ...stanzas.map(({ lines }) => lines.length));
+}

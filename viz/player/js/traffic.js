@@ -1,0 +1,84 @@
+// Bytes between HBM and the chip: this kernel's, filled as they move, against the naive count.
+
+const TENSOR_KIND = { x: 'x', v: 'v', p: 'p', o: 'o', y: 'o', lse: 'lse' };
+const TENSOR_LABEL = { v: 'V' };
+
+const BAR_WIDTH = 420; // px, about
+
+/** How often a tensor is moved whole, or 0 where its size is not known. */
+function timesMoved(model, tensor, bytes) {
+  const sizes = {
+    x: model.n,
+    p: model.n,
+    y: model.n,
+    v: model.n * model.headDim,
+    o: model.headDim,
+  };
+  const once = (sizes[tensor] || 0) * model.itemsize;
+  return once ? Math.round(bytes / once) : 0;
+}
+
+function makeTraffic(host, model, words) {
+  const totals = model.traffic;
+  const scale = Math.max(sumOf(totals.this), sumOf(totals.naive));
+  const row = (testid, title, bytes) => {
+    const head = html(host, 'div', 'bwp-traffic-head');
+    html(head, 'span', '', title);
+    const amount = html(head, 'span', 'bwp-amount');
+    amount.dataset.testid = testid;
+    const bar = html(host, 'div', 'bwp-traffic-bar');
+    bar.style.width = `${(100 * sumOf(bytes)) / scale}%`;
+    const segments = Object.entries(bytes).map(([tensor, n]) => {
+      const segment = html(bar, 'div', `bwp-segment bwp-segment-${TENSOR_KIND[tensor] || 'x'}`);
+      segment.style.flexGrow = n;
+      const fill = html(segment, 'div', 'bwp-segment-fill');
+      const fresh = html(segment, 'div', 'bwp-segment-fresh');
+      const times = timesMoved(model, tensor, n);
+      const label = (TENSOR_LABEL[tensor] || tensor) + (times > 1 ? ` ${times}\u00d7` : '');
+      // A label that has no room is left out: the table says it.
+      if ((n / scale) * BAR_WIDTH > label.length * 8 + 8)
+        html(segment, 'span', 'bwp-segment-label', label);
+      return { tensor, n, fill, fresh };
+    });
+    return { amount, segments };
+  };
+  const mine = row('hbm-bytes', words.say('player.this_kernel'), totals.this);
+  const naive = row('naive-bytes', words.say('player.naive'), totals.naive);
+  for (const { fill } of naive.segments) fill.style.width = '100%';
+  naive.amount.textContent = String(sumOf(totals.naive));
+  const note = html(host, 'p', 'bwp-note-line', keptLine(model, words));
+  note.dataset.testid = 'kept';
+
+  return {
+    set({ moved, movedBefore }) {
+      const parts = fill(words.template('player.of'), {
+        done: { text: String(sumOf(moved)), kind: 'strong' },
+        total: { text: String(sumOf(totals.this)), kind: 'strong' },
+      });
+      setParts(mine.amount, parts);
+      for (const { tensor, n, fill: bar, fresh } of mine.segments) {
+        const [now, old] = [moved[tensor] || 0, movedBefore[tensor] || 0];
+        bar.style.width = `${(100 * old) / n}%`;
+        fresh.style.left = `${(100 * old) / n}%`;
+        fresh.style.width = `${(100 * (now - old)) / n}%`;
+      }
+    },
+  };
+}
+
+/** What stays on chip from block to block, in bytes of float32, whatever N is. */
+function keptLine(model, words) {
+  const symbols = model.on_chip.map((name) => variable(name).symbol);
+  const last = symbols.pop();
+  const names = symbols.length
+    ? words.say('player.and', { names: symbols.join(words.say('player.comma')), last })
+    : last;
+  const floats = model.on_chip.reduce((sum, name) => sum + (name === 'acc' ? model.headDim : 1), 0);
+  if (model.whole_row) {
+    return words.say('player.kept_row', {
+      names,
+      bytes: words.count('bytes', 4 * (floats + model.block)),
+    });
+  }
+  return words.say('player.kept', { names, bytes: words.count('bytes', 4 * floats) });
+}

@@ -1,0 +1,171 @@
+"""The player: a Trace as an animated figure that runs in the browser.
+
+The whole trace goes to the page once, as one JSON value; every moment of it is then drawn there as
+a pure function of (value, index), with no round trip per step. `Player` is the Gradio component:
+its markup, style and script are the files beside this one. `player_value` builds what it shows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import gradio as gr
+import numpy as np
+
+from kernels.algorithm import Algorithm, Shape
+from kernels.inputs import ITEMSIZE
+from kernels.trace import Trace, encode
+from viz.locales import LANGUAGES, table
+
+HERE = Path(__file__).parent
+
+# One scope, in this order: later files use what earlier ones define.
+SCRIPTS = (
+    "format",
+    "words",
+    "state",
+    "timeline",
+    "caption",
+    "svg",
+    "layout",
+    "draw-ruler",
+    "draw-scores",
+    "draw-weights",
+    "draw-values",
+    "draw-outputs",
+    "draw-chip",
+    "draw-history",
+    "draw-ticks",
+    "figure",
+    "formula",
+    "source",
+    "traffic",
+    "table",
+    "link",
+    "transport",
+    "keys",
+    "app",
+    "fit",
+    "texts",
+    "main",
+)
+
+SHOWN_KEYS = ("player.", "caption.", "phase.", "algorithm.")
+
+
+def script() -> str:
+    """Return the player's JavaScript: every file of ``js/`` inside one function."""
+    parts = [(HERE / "js" / f"{name}.js").read_text("utf-8") for name in SCRIPTS]
+    return "(function () {\n'use strict';\n" + "\n".join(parts) + "\n})();\n"
+
+
+def player_strings() -> dict[str, dict[str, str]]:
+    """Return the strings that the player prints, by language and key."""
+    return {
+        language: {k: v for k, v in table(language).items() if k.startswith(SHOWN_KEYS)}
+        for language in LANGUAGES
+    }
+
+
+class Player(gr.HTML):
+    """Draw what `player_value` returned. Never an event input: that would upload the trace."""
+
+    def __init__(self, value: dict | None = None, **settings: object) -> None:
+        """Show ``value``; ``settings`` go to `gr.HTML` (``elem_id``, ``visible`` and such)."""
+        super().__init__(
+            value,
+            html_template=(HERE / "player.html").read_text("utf-8"),
+            css_template=(HERE / "player.css").read_text("utf-8"),
+            js_on_load=script(),
+            apply_default_css=False,
+            strings=player_strings(),
+            **settings,
+        )
+
+    def get_block_name(self) -> str:
+        """Name the front end's component, which is the plain HTML one."""
+        return "html"
+
+
+def player_value(
+    entries_and_traces: Sequence[tuple[Algorithm, Trace]],
+    *,
+    language: str,
+    link: Mapping[str, object],
+    step: int = 0,
+    run_id: str,
+    keep_step: bool = False,
+) -> dict:
+    """Return the one JSON value that the player draws: one figure, or two to compare.
+
+    link        query parameters of this state, without ``step``; one that is None is taken out
+    step        where to start; out of range is clamped in the page
+    run_id      different for every value, or the page does not notice the change
+    keep_step   stay where the viewer is, if the new value has the same structure
+    """
+    return {
+        "run": run_id,
+        "lang": language,
+        "link": dict(link),
+        "step": step,
+        "keep_step": keep_step,
+        "figures": [_figure(entry, trace) for entry, trace in entries_and_traces],
+    }
+
+
+def _figure(entry: Algorithm, trace: Trace) -> dict:
+    """Return one algorithm's run: what it is, what it did, what it moved, how right it was."""
+    shape = Shape(1, trace.sizes["n_cols"], trace.sizes.get("head_dim", 1), ITEMSIZE[trace.dtype])
+    return {
+        "algorithm": _algorithm_json(entry),
+        "trace": trace.as_json(),
+        "traffic": {"this": entry.hbm_bytes(shape), "naive": entry.naive_bytes(shape)},
+        "itemsize": shape.itemsize,
+        "reference_error": reference_error(entry, trace),
+    }
+
+
+def _algorithm_json(entry: Algorithm) -> dict:
+    """Return the parts of an entry that the page prints."""
+    return {
+        "name": entry.name,
+        "panels": list(entry.panels),
+        "on_chip": list(entry.on_chip),
+        "inputs": list(entry.inputs),
+        "output": entry.output,
+        "n_passes": entry.n_passes,
+        "whole_row": entry.whole_row,
+        "stanzas": [
+            {
+                "phase": stanza.phase,
+                "pass": stanza.pass_index,
+                "lines": [
+                    {"target": line.target, "expression": line.expression, "later": line.later}
+                    for line in stanza.lines
+                ],
+            }
+            for stanza in entry.stanzas
+        ],
+        "source": {"file": f"{entry.name}/kernel.py", "lines": source_lines(entry)},
+    }
+
+
+def source_lines(entry: Algorithm) -> list[list]:
+    """Return the kernel's lines as [number, code, phase, pass]; none where there is no kernel."""
+    if not (entry.folder / "kernel.py").exists():
+        return []
+    return [list(line) for line in entry.source]
+
+
+def reference_error(entry: Algorithm, trace: Trace) -> object:
+    """Return the largest |output − float64 reference| where both are finite, or None if nowhere."""
+    arrays = {name: np.atleast_2d(array) for name, array in trace.arrays.items()}
+    wanted = np.asarray(entry.reference(arrays)[entry.output], np.float64).ravel()
+    got = np.asarray(trace.outputs[entry.output], np.float64).ravel()
+    finite = np.isfinite(wanted) & np.isfinite(got)
+    if not finite.any():
+        return None
+    worst = float(np.abs(wanted - got)[finite].max())
+    return encode(worst) if math.isfinite(worst) else None

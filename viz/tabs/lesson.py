@@ -1,0 +1,39 @@
+"""Lesson: what each algorithm computes, why it is right, and where it comes from."""
+
+from __future__ import annotations
+
+import gradio as gr
+
+from kernels import ALGORITHMS
+from viz.locales import text
+from viz.tabs.page import Page
+
+
+def build(page: Page) -> None:
+    """Lay out the tab inside an open `gr.Tab`: one lesson at a time, following the language."""
+    first = next(iter(ALGORITHMS))
+    chosen = page.label(
+        gr.Dropdown(_algorithms("en"), value=first, elem_id="lesson-algorithm"),
+        _algorithms,
+        label="watch.algorithm",
+    )
+    body = gr.Markdown(lesson("en", first), elem_id="lesson-text")
+    gr.on(
+        [chosen.input, page.language.change],
+        lesson,
+        [page.language, chosen],
+        body,
+        show_progress="hidden",
+        api_name="lesson",
+    )
+
+
+def lesson(language: str, algorithm: str) -> str:
+    """Return the lesson on ``algorithm``, or on the first one for a name that is unknown."""
+    entry = ALGORITHMS.get(algorithm) if isinstance(algorithm, str) else None
+    return (entry or next(iter(ALGORITHMS.values()))).lesson(language)
+
+
+def _algorithms(language: str) -> list[tuple[str, str]]:
+    """Return every algorithm as a dropdown's (text, value)."""
+    return [(text(language, f"algorithm.{name}.title"), name) for name in ALGORITHMS]

@@ -1,0 +1,86 @@
+"""What every tab shares: the worker, the language, and the components whose words follow it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import gradio as gr
+
+from benchmarks.results import Device
+from benchmarks.worker import JobFailed, Worker
+from kernels.errors import InputError
+from viz.locales import text
+
+DEVICE_WAIT_S = 120.0  # torch's first import from a cold disk is slow
+BEAT_S = 0.25
+
+Words = dict[str, str]  # property of a component -> locale key
+
+
+@dataclass
+class Page:
+    """One page under construction, passed to every tab's ``build``.
+
+    watch_choice holds the numbers being watched, for the Run tab: a plain dict with the arguments
+    of `kernels.inputs.choose` and "algorithm".
+    """
+
+    worker: Worker
+    language: gr.State
+    watch_choice: gr.State
+    words: list[tuple[gr.components.Component, Words, Callable | None]] = field(
+        default_factory=list
+    )
+
+    def label(self, component, choices: Callable | None = None, **words: str):
+        """Give ``component`` its English words, register it for language switches, return it.
+
+        ``words`` maps properties such as ``label`` or ``value`` to locale keys; ``choices`` is
+        called with a language and returns a dropdown's (text, value) pairs.
+        """
+        self.words.append((component, words, choices))
+        for prop, key in words.items():
+            setattr(component, prop, text("en", key))
+        return component
+
+    def relabel(self, language: str) -> list[dict]:
+        """Return an update for every registered component, in the order of `labelled`."""
+        updates = []
+        for _, words, choices in self.words:
+            props = {prop: text(language, key) for prop, key in words.items()}
+            if choices:
+                props["choices"] = choices(language)
+            updates.append(gr.update(**props))
+        return updates
+
+    @property
+    def labelled(self) -> list[gr.components.Component]:
+        """The components that `relabel` updates."""
+        return [component for component, _, _ in self.words]
+
+
+def dropdown(choices: list, value: object, **settings: object) -> gr.Dropdown:
+    """Return a dropdown that passes on whatever arrives: handlers refuse it in one sentence.
+
+    Gradio would refuse an unknown value itself, in English and without saying so on the page.
+    """
+    return gr.Dropdown(choices, value=value, allow_custom_value=True, **settings)
+
+
+async def known_device(worker: Worker) -> Device | None:
+    """Return what runs the kernels, waiting without a thread: a whole class may open the page."""
+    for _ in range(round(DEVICE_WAIT_S / BEAT_S)):
+        try:
+            return worker.device(0.0)
+        except JobFailed as failure:
+            if failure.kind != "not_ready":
+                return None
+            await asyncio.sleep(BEAT_S)
+    return None
+
+
+def explain(error: InputError, language: str) -> str:
+    """Return the sentence for a user's mistake in ``language``."""
+    return text(language, f"error.{error.key}", **error.details)
