@@ -69,6 +69,7 @@ def _read_orders(incoming: BinaryIO, orders: queue.Queue[Order]) -> None:
 def _run(order: Order, outgoing: BinaryIO, on_gpu: bool) -> None:
     """Run one job, sending what it yields and how it ended."""
     faulthandler.dump_traceback_later(order.limit_s + LATE_S, exit=True)
+    send(outgoing, Message("begun", order.job_id))
     try:
         for item in order.job.run():
             send(outgoing, Message("item", order.job_id, item))

@@ -51,8 +51,8 @@ class Order(NamedTuple):
 class Message(NamedTuple):
     """What a worker says.
 
-    kind        "hello" (payload: Device), "self_test" (payload: why it failed), "item" (payload:
-                a Progress or a result), "done", "failed" (payload: `Failure`), "input_error"
+    kind        "hello" (payload: Device), "self_test" (payload: why it failed), "begun", "item"
+                (payload: a Progress or a result), "done", "failed" (payload: `Failure`), "input_error"
                 (payload: key, sentence, details)
     job_id      the order that it answers; None before any
     """

@@ -41,6 +41,10 @@ BEAT_S = 0.2
 MAX_STARTS = 3
 
 
+class _NeverBegan(JobFailed):
+    """The child died before it began the job, so giving the job to another repeats nothing."""
+
+
 class Worker:
     """A child process that runs jobs, and its queue. Safe to use from many threads.
 
@@ -120,6 +124,14 @@ class Worker:
 
     def _run(self, job: object, limit_s: float, turn: Turn) -> Iterator[object]:
         """Wait for a child, give it the job, and see it through."""
+        try:
+            yield from self._attempt(job, limit_s, turn)
+        except _NeverBegan:
+            # The child had died while it was idle, and this job was the first to notice.
+            yield from self._attempt(job, limit_s, turn)
+
+    def _attempt(self, job: object, limit_s: float, turn: Turn) -> Iterator[object]:
+        """Give the job to a child that is ready. Raise _NeverBegan if that child was dead."""
         turn.expires = time.monotonic() + START_LIMIT_S + ABANDONED_S
         process = yield from self._started(turn)
         if process.device.kind == "none":
@@ -161,6 +173,7 @@ class Worker:
         """Yield what the child sends for ``order``; return how it ended, as `_ending` does."""
         deadline = time.monotonic() + order.limit_s
         latest: Progress | None = Progress("starting")
+        begun = False
         # A child that has ended cannot be written to; its inbox says how it ended.
         with contextlib.suppress(OSError):
             process.send(order)
@@ -175,8 +188,11 @@ class Worker:
                     yield latest
                 continue
             if message is None:
-                raise self._crash(process)
+                raise self._crash(process, begun)
             if message.job_id != order.job_id:
+                continue
+            if message.kind == "begun":
+                begun = True
                 continue
             if message.kind != "item":
                 return _ending(message)
@@ -241,12 +257,12 @@ class Worker:
             self._process = None
             self._current()
 
-    def _crash(self, process: Process) -> JobFailed:
-        """Return the failure that a dead child is."""
+    def _crash(self, process: Process, begun: bool) -> JobFailed:
+        """Return the failure that a dead child is, to a job that it had ``begun`` or had not."""
         if self._closed:
             return JobFailed("closed")
         LOG.warning("the worker died (%s)\n%s", process.end(), process.log_tail())
-        return JobFailed("crashed", signal=process.end())
+        return (JobFailed if begun else _NeverBegan)("crashed", signal=process.end())
 
 
 def _ending(message: Message) -> tuple[Exception | None, bool]:

@@ -15,6 +15,7 @@ import pytest
 from benchmarks import turns
 from benchmarks import worker as worker_module
 from benchmarks.messages import Message
+from benchmarks.process import Process
 from benchmarks.results import Progress
 from benchmarks.turns import Turns
 from benchmarks.worker import JobFailed, Worker
@@ -158,6 +159,20 @@ def test_a_worker_that_was_killed_while_idle_is_replaced(worker):
     os.kill(pid, signal.SIGKILL)
     assert wait_until(lambda: worker._process is None or worker._process.ended)
     assert results(worker, Count())[-1] != pid
+
+
+def test_a_job_given_to_a_child_that_is_already_dead_goes_to_the_next_one(worker, monkeypatch):
+    # A process that was killed a moment ago can still look alive: sending is where it shows.
+    send = Process.send
+
+    def kill_first(process, order):
+        monkeypatch.setattr(Process, "send", send)
+        os.kill(process.pid, signal.SIGKILL)
+        process.end()
+        send(process, order)
+
+    monkeypatch.setattr(Process, "send", kill_first)
+    assert results(worker, Count())[-1]
 
 
 def test_a_segfault_is_told_and_the_next_job_works(worker):

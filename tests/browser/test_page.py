@@ -51,10 +51,6 @@ def page(browser) -> Iterator[object]:
     assert faults == []
 
 
-def eyebrow(page):
-    return page.locator("#watch-player [data-testid=eyebrow]").first
-
-
 def test_a_link_opens_its_step_and_stepping_keeps_the_address(page, url):
     page.goto(f"{url}/?algo=online_softmax&n=24&block=4&seed=3&step=8")
     page.wait_for_selector("text=step 9 of")
@@ -64,6 +60,15 @@ def test_a_link_opens_its_step_and_stepping_keeps_the_address(page, url):
     address = page.url
     page.goto(address)
     page.wait_for_selector("text=step 10 of")
+
+
+def test_a_link_opens_a_comparison_at_its_step(page, url):
+    page.goto(f"{url}/?algo=online_softmax&with=safe_softmax&n=24&block=4&step=30")
+    page.wait_for_selector("text=safe softmax, three passes ·")
+    page.wait_for_function("new URLSearchParams(location.search).get('step') === '30'")
+    page.wait_for_timeout(1500)  # nothing that follows the load may take it back
+    assert page.get_by_text("safe softmax, three passes ·").count()
+    assert "step=30" in page.url and "with=safe_softmax" in page.url
 
 
 def test_a_wrong_link_says_what_was_changed(page, url):

@@ -556,4 +556,13 @@ def test_the_transport_stays_in_view_under_two_figures(open_player):
     for scrolled in (0, 200):
         page.evaluate("(y) => window.scrollTo(0, y)", scrolled)
         box = page.locator("[data-testid=play]").bounding_box()
-        assert 0 < box["y"] and box["y"] + box["height"] <= 900
+        assert box["y"] > 0 and box["y"] + box["height"] <= 900
+
+
+@pytest.mark.parametrize("names", [["attention_row"], ["online_softmax", "safe_softmax"]])
+def test_sections_of_the_text_column_do_not_overlap(open_player, names):
+    page = open_player(algo=names, seed=17, step=18).page
+    page.wait_for_timeout(300)
+    code = page.locator(".bwp-code").bounding_box()
+    traffic = page.locator(".bwp-traffic summary").bounding_box()
+    assert code["y"] + code["height"] <= traffic["y"]

@@ -29,6 +29,7 @@ from kernels.inputs import (
     one_of,
     overflowing,
 )
+from kernels.pasted import read_numbers
 from kernels.trace import Trace
 from viz.locales import text
 from viz.player.player import Player, player_value
@@ -95,26 +96,32 @@ class WatchTab:
 
     def listen(self) -> None:
         """Answer every change of a control, and the button for own numbers."""
-        # A paste by mouse is a change but no input, in Gradio's sense. The others must not listen
-        # to change: it also fires when a link or another tab fills them in.
-        listened = [c.change if c is self.numbers else c.input for c in self.inputs]
+        quick = {"show_progress": "hidden", "concurrency_limit": None}
         gr.on(
-            listened,
+            [control.input for control in self.inputs if control is not self.numbers],
             self.show,
             [self.page.language, *self.inputs],
             self.shown,
             trigger_mode="always_last",
-            show_progress="hidden",
-            concurrency_limit=None,
             api_name="watch",
+            **quick,
+        )
+        # Gradio does not report the first edit after it filled a textbox as an input, only as a
+        # change; and a change also when it is filled. So changes are heard, and old news ignored.
+        self.numbers.change(
+            self.show_numbers,
+            [self.page.watch_choice, self.page.language, *self.inputs],
+            self.shown,
+            trigger_mode="always_last",
+            api_visibility="private",
+            **quick,
         )
         self.own.click(
             self.use_own,
             [self.page.language, *self.inputs],
             [self.preset, self.numbers, *self.shown],
-            show_progress="hidden",
-            concurrency_limit=None,
-            api_name="watch_own",
+            api_visibility="private",
+            **quick,
         )
         # On a phone the controls are folded away behind one line; the rest is CSS.
         self.setup.click(None, js="() => { document.body.classList.toggle('bw-setup-open'); }")
@@ -130,6 +137,18 @@ class WatchTab:
                 *[gr.skip()] * (len(self.shown) - 2),
             ]
         return self.render(state, keep_step=True)
+
+    def show_numbers(self, watched: dict, language: str, *values: object) -> list:
+        """Return what `show` does if the pasted numbers are not those that are shown already."""
+        nothing_new = [gr.skip()] * len(self.shown)
+        given = dict(zip(self.inputs, values, strict=True))
+        if given[self.preset] != OWN_NUMBERS:
+            return nothing_new
+        try:
+            same = repr(read_numbers(given[self.numbers])) == repr(tuple(watched["numbers"]))
+        except (InputError, KeyError):
+            same = False
+        return nothing_new if same else self.show(language, *values)
 
     def render(
         self, state: WatchState, *, keep_step: bool = False, notices: tuple[str, ...] = ()
