@@ -51,9 +51,9 @@ class Order(NamedTuple):
 class Message(NamedTuple):
     """What a worker says.
 
-    kind        "hello" (payload: Device), "self_test" (payload: why it failed), "begun", "item"
-                (payload: a Progress or a result), "done", "failed" (payload: `Failure`), "input_error"
-                (payload: key, sentence, details)
+    kind        "hello" (payload: Device), "self_test" (payload: why it failed), "begun",
+                "item" (payload: a Progress or a result), "done", "failed" (payload: `Failure`),
+                "input_error" (payload: key, sentence, details)
     job_id      the order that it answers; None before any
     """
 
