@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from unittest import mock
 
 # Gradio reads both when it is imported. Its own folder for files is shared by all users of a
 # machine, and belongs to the first of them.
@@ -15,15 +16,19 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 _USER = getattr(os, "getuid", lambda: "user")()
 os.environ.setdefault("GRADIO_TEMP_DIR", os.path.join(tempfile.gettempdir(), f"blockwise-{_USER}"))
 
-import gradio as gr
+# Gradio writes an editor stub for every component class it meets: half of its start-up time, and
+# files among ours. It leaves out classes whose source it cannot find, so here it finds none.
+with mock.patch("inspect.getfile", side_effect=OSError("no stubs")):
+    import gradio as gr
+
+    from viz import theme
+    from viz.tabs import lesson, run
+    from viz.tabs.header import Header, header_value
+    from viz.tabs.page import Page, known_device
+    from viz.tabs.watch import WATCH_CSS, WatchTab
 
 from benchmarks.worker import Worker
-from viz import theme
 from viz.locales import LANGUAGES, from_browser
-from viz.tabs import lesson, run
-from viz.tabs.header import Header, header_value
-from viz.tabs.page import Page, known_device
-from viz.tabs.watch import WATCH_CSS, WatchTab
 
 
 def build(worker: Worker) -> gr.Blocks:
@@ -88,15 +93,16 @@ def build(worker: Worker) -> gr.Blocks:
     return page_blocks
 
 
-def serve(worker: Worker, host: str, port: int, *, wait: bool = True) -> gr.Blocks:
-    """Serve the page at ``host``:``port``, until stopped if ``wait``."""
+def serve(worker: Worker, host: str, port: int) -> gr.Blocks:
+    """Serve the page at ``host``:``port`` in the background. Raise OSError if the port is taken."""
     page_blocks = build(worker)
     # Handlers are reached through the queue only: its limits are what keeps one GPU one job.
     page_blocks.queue(api_open=False, default_concurrency_limit=16, max_size=4096)
     page_blocks.launch(
         server_name=host,
         server_port=port,
-        prevent_thread_lock=not wait,
+        prevent_thread_lock=True,
+        quiet=True,
         theme=theme.theme(),
         css=theme.page_css() + run.RUN_CSS,
         head=theme.head_css() + f"<style>{WATCH_CSS}</style>",
@@ -107,19 +113,25 @@ def serve(worker: Worker, host: str, port: int, *, wait: bool = True) -> gr.Bloc
         max_file_size="1mb",
         state_session_capacity=500,
         enable_monitoring=False,
-        quiet=not wait,
     )
     return page_blocks
 
 
 def main() -> None:
     """Serve the page until stopped."""
-    port = os.environ.get("PORT", "7860")
-    if not port.isdecimal():
-        raise SystemExit(f"PORT must be a number, got {port}.")
+    host, port = os.environ.get("BLOCKWISE_HOST", "127.0.0.1"), os.environ.get("PORT", "7860")
+    if not (port.isdecimal() and 0 < int(port) < 65536):
+        raise SystemExit(f"PORT must be a number from 1 to 65535, got {port}.")
     worker = Worker()
-    worker.start()
-    serve(worker, os.environ.get("BLOCKWISE_HOST", "127.0.0.1"), int(port))
+    try:
+        page_blocks = serve(worker, host, int(port))
+    except OSError:
+        raise SystemExit(f"Port {port} of {host} cannot be used: set PORT to another.") from None
+    print(
+        f"Blockwise is on http://{'localhost' if host == '127.0.0.1' else host}:{port}", flush=True
+    )
+    worker.start()  # only now: importing torch beside Gradio would make the first answer late
+    page_blocks.block_thread()
 
 
 if __name__ == "__main__":

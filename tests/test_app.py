@@ -46,7 +46,7 @@ def worker() -> Iterator[Worker]:
 @pytest.fixture(scope="module")
 def url(worker) -> Iterator[str]:
     port = free_port()
-    page = app.serve(worker, "127.0.0.1", port, wait=False)
+    page = app.serve(worker, "127.0.0.1", port)
     yield f"http://127.0.0.1:{port}"
     page.close()
 

@@ -20,7 +20,7 @@ def url() -> Iterator[str]:
     worker = Worker()
     worker.start()
     port = free_port()
-    page = app.serve(worker, "127.0.0.1", port, wait=False)
+    page = app.serve(worker, "127.0.0.1", port)
     yield f"http://127.0.0.1:{port}"
     page.close()
     worker.close()
