@@ -160,13 +160,16 @@ _PAGE_CSS = """
 .gradio-container :is(.wrap-inner, .wrap-inner input) { height: 30px; padding-block: 0; }
 .gradio-container input[type="number"] { font-family: var(--font-mono); }
 .gradio-container .wrap-inner { padding: 0 4px 0 8px; }
+.gradio-container .tab-wrapper { height: 32px; padding: 0; margin: 0; }
 .gradio-container .tab-container { height: 32px; }
 .gradio-container .tab-container button { height: 32px; padding: 0 16px; font-size: 14.5px; }
 .gradio-container .tab-container button.selected { color: var(--bw-focus-text); }
 .gradio-container .tab-container button.selected::after {
   background: var(--bw-focus); height: 2px;
 }
-.gradio-container .tabitem { padding: 8px 0 0; border: 0; }
+.gradio-container .tabitem { padding: 6px 0 0; border: 0; }
+.gradio-container .tabitem > .column { gap: 8px; }
+.gradio-container .row [data-testid="block-info"] { line-height: 18px; margin-bottom: 3px; }
 .gradio-container :is(button, a, input, select, textarea, summary, [tabindex]):focus-visible {
   outline: 2px solid var(--bw-focus); outline-offset: 1px;
 }
@@ -179,9 +182,10 @@ body.dark {{ background: {TOKENS["page"][1]}; }}
 /* hidden would make a scroll container of it, and nothing inside could be sticky */
 .gradio-container {{ overflow: clip !important; }}
 .gradio-container > .main.fillable {{
-  max-width: 1984px !important; padding: 8px 32px !important;
+  max-width: 1984px !important; padding: 4px 32px 8px !important;
 }}
+.gradio-container > .main.fillable .contain > .column {{ gap: 4px; }}
 @media (max-width: {PHONE - 1}px) {{
-  .gradio-container > .main.fillable {{ padding: 8px 16px !important; }}
+  .gradio-container > .main.fillable {{ padding: 4px 16px 8px !important; }}
 }}
 """

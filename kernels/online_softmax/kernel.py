@@ -16,13 +16,8 @@ import triton
 import triton.language as tl
 
 from kernels.algorithm import Launch
-from kernels.checks import (
-    MAX_NUMEL,
-    check_inputs,
-    check_power_of_two,
-    finish_output,
-    output_tensor,
-)
+from kernels.checks import MAX_NUMEL, check_power_of_two
+from kernels.rows import launch_rows
 
 
 @triton.jit
@@ -97,26 +92,16 @@ def launch(
     NaN, +inf and rows all -inf give NaN rows, as in torch. ``out`` receives y if given.
     Raises TypeError or ValueError, one sentence, for what cannot be computed.
     """
-    check_inputs(torch.is_grad_enabled(), INTERPRETED, num_warps, x=x)
     check_power_of_two("block", block, MAX_NUMEL)
-    n_rows, n_cols = x.shape
-    # The interpreter truncates float32 to bfloat16 where a GPU rounds: there torch rounds instead.
-    stored_as = torch.float32 if INTERPRETED else x.dtype
-    y = output_tensor(out, x, (n_rows, n_cols), x, stored_as=stored_as)
-    state = None
-    if capture:
-        state = x.new_empty((n_rows, triton.cdiv(n_cols, block), 3), dtype=torch.float32)
-    if x.numel():
-        with torch.cuda.device_of(x):
-            online_softmax_kernel[(n_rows,)](
-                x,
-                y,
-                state,
-                n_cols,
-                *x.stride(),
-                *y.stride(),
-                BLOCK_N=block,
-                CAPTURE=capture,
-                num_warps=num_warps,
-            )
-    return Launch({"y": finish_output(y, out, x.dtype)}, state, "online", n_rows)
+    return launch_rows(
+        torch,
+        online_softmax_kernel,
+        x,
+        block=block,
+        num_warps=num_warps,
+        capture=capture,
+        out=out,
+        n_fields=3,
+        path="online",
+        interpreted=INTERPRETED,
+    )

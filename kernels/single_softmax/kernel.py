@@ -12,7 +12,8 @@ import triton
 import triton.language as tl
 
 from kernels.algorithm import Launch
-from kernels.checks import MAX_NUMEL, check_inputs, finish_output, output_tensor
+from kernels.checks import MAX_NUMEL, check_tensor
+from kernels.rows import launch_rows
 
 
 @triton.jit
@@ -66,31 +67,21 @@ def launch(
     NaN, +inf and rows all -inf give NaN rows, as in torch. ``out`` receives y if given.
     Raises TypeError or ValueError, one sentence, for what cannot be computed.
     """
-    check_inputs(torch.is_grad_enabled(), INTERPRETED, num_warps, x=x)
-    n_rows, n_cols = x.shape
-    block = triton.next_power_of_2(max(n_cols, 1))
-    if block > MAX_NUMEL:
+    check_tensor("x", x, 2, interpreted=INTERPRETED)
+    if x.shape[1] > MAX_NUMEL:
         raise ValueError(
-            f"a single block holds a row of up to {MAX_NUMEL} columns, got {n_cols}: "
+            f"a single block holds a row of up to {MAX_NUMEL} columns, got {x.shape[1]}: "
             "use online_softmax for longer rows."
         )
-    # The interpreter truncates float32 to bfloat16 where a GPU rounds: there torch rounds instead.
-    stored_as = torch.float32 if INTERPRETED else x.dtype
-    y = output_tensor(out, x, (n_rows, n_cols), x, stored_as=stored_as)
-    state = None
-    if capture:
-        state = x.new_empty((n_rows, 1, 2), dtype=torch.float32)
-    if x.numel():
-        with torch.cuda.device_of(x):
-            single_softmax_kernel[(n_rows,)](
-                x,
-                y,
-                state,
-                n_cols,
-                *x.stride(),
-                *y.stride(),
-                BLOCK_N=block,
-                CAPTURE=capture,
-                num_warps=num_warps,
-            )
-    return Launch({"y": finish_output(y, out, x.dtype)}, state, "single", n_rows)
+    return launch_rows(
+        torch,
+        single_softmax_kernel,
+        x,
+        block=triton.next_power_of_2(max(x.shape[1], 1)),
+        num_warps=num_warps,
+        capture=capture,
+        out=out,
+        n_fields=2,
+        path="single",
+        interpreted=INTERPRETED,
+    )

@@ -39,7 +39,14 @@ _CSS = """
 .bw-languages button { min-width: 40px; min-height: 32px; border: 0; background: none;
   color: var(--bw-ink-2); font: inherit; font-size: 14px; cursor: pointer; }
 .bw-languages button[aria-pressed="true"] { color: var(--bw-ink); font-weight: 700; }
-@container bw (max-width: 639px) { .bw-tagline, .bw-badge b + span { display: none; } }
+/* Where one line is narrow the badge breaks its name, and one button goes to the other language. */
+@container bw (max-width: 639px) {
+  .bw-header { flex-wrap: nowrap; gap: 10px; }
+  .bw-tagline, .bw-badge b + span, .bw-languages button[aria-pressed="true"] { display: none; }
+  .bw-badge { min-width: 0; }
+  .bw-badge b { font-size: 13px; line-height: 16px; }
+  .bw-dot { flex: none; }
+}
 .bw-languages button:focus-visible { outline: 2px solid var(--bw-focus); border-radius: 4px; }
 """
 
