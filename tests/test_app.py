@@ -60,6 +60,8 @@ def watch(client, **changes):
     """The player's value and the note after the controls are set to WATCH with ``changes``."""
     values = [changes.get(field, default) for field, default in zip(FIELDS, WATCH)]
     player, note, *_ = client.predict(*values, api_name="/watch")
+    if isinstance(player, dict) and "figures" in player:
+        player["figures"] = json.loads(player["figures"])
     return player, json.dumps(note, ensure_ascii=False)
 
 

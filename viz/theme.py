@@ -159,6 +159,7 @@ _PAGE_CSS = """
 .gradio-container input:is([type="number"], [type="text"]) { height: 32px; padding-block: 0; }
 .gradio-container :is(.wrap-inner, .wrap-inner input) { height: 30px; padding-block: 0; }
 .gradio-container input[type="number"] { font-family: var(--font-mono); }
+.gradio-container input[role="combobox"] { text-overflow: ellipsis; padding-right: 28px; }
 .gradio-container .wrap-inner { padding: 0 4px 0 8px; }
 .gradio-container .tab-wrapper { height: 32px; padding: 0; margin: 0; }
 .gradio-container .tab-container { height: 32px; }

@@ -93,6 +93,13 @@ def test_a_mistake_keeps_the_picture_and_is_forgotten_when_mended(page, url):
     assert note.count() == 0
 
 
+def test_a_changed_control_is_in_the_address_at_once(page, url):
+    page.goto(f"{url}/?n=100&block=1&d=4")
+    page.wait_for_selector("text=step 1 of 502")
+    page.locator("#watch-seed input").fill("5")
+    page.wait_for_function("new URLSearchParams(location.search).get('seed') === '5'")
+
+
 def test_own_numbers_start_from_those_on_screen(page, url):
     page.goto(url)
     page.wait_for_selector("text=step 1 of 42")

@@ -566,3 +566,48 @@ def test_sections_of_the_text_column_do_not_overlap(open_player, names):
     code = page.locator(".bwp-code").bounding_box()
     traffic = page.locator(".bwp-traffic summary").bounding_box()
     assert code["y"] + code["height"] <= traffic["y"]
+
+
+@pytest.mark.parametrize("n_blocks", [8, 12, 13, 16, 32])
+def test_the_numbers_of_the_history_stand_apart(open_player, n_blocks):
+    page = open_player(seed=1415, n_cols=8 * n_blocks - 4, block=8).page
+    for index in (18, 40, 5 * n_blocks - 1, 5 * n_blocks + 1):
+        go(page, index)
+        touching = page.evaluate(
+            """() => {
+              const boxes = [...document.querySelectorAll('.bwp-history :is(.bwp-number, rect)')]
+                .filter((node) => node.tagName === 'text' ? node.textContent
+                  : node.closest('[data-testid=history-alpha]:not([style*=none])'))
+                .map((node) => node.getBoundingClientRect());
+              return boxes.flatMap((a, i) => boxes.slice(i + 1).filter((b) =>
+                Math.abs(a.top + a.bottom - b.top - b.bottom) < 10
+                && a.left < b.right - 0.5 && b.left < a.right - 0.5).map((b) => [a.x, b.x]));
+            }"""
+        )
+        assert touching == [], (index, touching)
+        assert page.locator(".bwp-history .bwp-number:not(:empty)").count() >= 2
+
+
+@pytest.mark.parametrize("names", [["attention_row"], ["safe_softmax"]])
+@pytest.mark.parametrize("size", [(1280, 720), (1440, 900), (1920, 1080)])
+def test_a_projector_shows_the_whole_player(open_player, names, size):
+    """From the caption to the buttons, on one screen; also in a lecture."""
+    viewport = dict(zip(("width", "height"), size, strict=True))
+    page = open_player(algo=names, seed=17, step=18, settings={"viewport": viewport}).page
+    for key in ("", "l"):
+        if key:
+            press(page, key)
+        page.wait_for_timeout(300)
+        ticks = page.locator(".bwp-figure .bwp-ticks").bounding_box()
+        buttons = page.locator(".bwp-transport").bounding_box()
+        assert ticks["y"] + ticks["height"] <= buttons["y"] + 1, key
+        assert buttons["y"] + buttons["height"] <= size[1], key
+        assert buttons["height"] < 64  # one row
+
+
+def test_weights_beside_infinity_run_off_an_axis_that_stays(open_player):
+    page = open_player(preset=OWN_NUMBERS, numbers="1 2 3 inf 3 1", block=2, step=9).page
+    assert page.locator("[data-testid=weights-over]").get_attribute("d")
+    ticks = page.locator(".bwp-picture .bwp-tick").all_text_contents()
+    assert "20" not in ticks and "1" in ticks
+    assert "NaN" in text(page, "caption")

@@ -27,7 +27,7 @@ def address():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    served = app.serve(worker, "127.0.0.1", port, wait=False)
+    served = app.serve(worker, "127.0.0.1", port)
     yield f"http://127.0.0.1:{port}/"
     served.close()
     worker.close()

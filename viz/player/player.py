@@ -7,6 +7,7 @@ its markup, style and script are the files beside this one. `player_value` build
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -83,6 +84,13 @@ class Player(gr.HTML):
             strings=player_strings(),
             **settings,
         )
+
+    def postprocess(self, value: dict | None) -> dict | None:
+        """Send the figures as one JSON string: Gradio would copy a long trace piece by piece."""
+        if not value or isinstance(value.get("figures"), str):
+            return value
+        packed = json.dumps(value["figures"], separators=(",", ":"), allow_nan=False)
+        return {**value, "figures": packed}
 
     def get_block_name(self) -> str:
         """Name the front end's component, which is the plain HTML one."""

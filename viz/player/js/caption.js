@@ -9,6 +9,9 @@ function captionCase({ model, index, step, state, before }) {
     if (before.l === Infinity) return 'overflow_kept';
     return values.p.includes(Infinity) ? 'overflow' : 'overflow_sum';
   }
+  const isSpoiled = before.l === Infinity || Number.isNaN(before.l);
+  if (phase === 'accumulate' && given === 'nan' && Number.isNaN(before.l)) return 'nan_kept';
+  if (phase === 'new_max' && isSpoiled && (given === 'same' || given === 'equal')) return 'normal';
   if (phase === 'normalize' && given === 'normal' && state.l === Infinity) return 'zero';
   const isLast = index === model.steps.length - 1 && model.nBlocks > 1;
   if (phase === 'store' && given === 'normal' && isLast && step.block !== null) return 'last';

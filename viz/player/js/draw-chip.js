@@ -9,15 +9,17 @@ function chipHalf(text) {
 
 /** Where each thing stands in the box, beside its panel or, on a phone, one under the other. */
 function chipSlots(layout, model) {
-  const { chip, panels, row, isPhone } = layout;
+  const { chip, panels, row, isPhone, isLow } = layout;
   const inner = { x: chip.x + 14, width: chip.width - 28 };
   if (!isPhone) {
     const l = panels.weights.top + Math.min(4, panels.weights.height - 64);
     const values = panels.weighted_values;
     return {
       ...inner,
-      l: { y: l, bar: l + 13, wasX: inner.x, wasY: l + 56, chipX: null },
-      o: values && { y: values.top - 2, top: values.top },
+      l: isLow
+        ? { y: l, bar: l + 9, height: 20, wasX: inner.x, wasY: l + 44, chipX: null }
+        : { y: l, bar: l + 13, height: 25, wasX: inner.x, wasY: l + 56, chipX: null },
+      o: values && { y: values.top - 5, top: values.top },
       row,
     };
   }
@@ -26,7 +28,7 @@ function chipSlots(layout, model) {
   return {
     ...inner,
     m: { y: m, wasX: inner.x + 104, wasY: m },
-    l: { y: l, bar: l + 13, wasX: inner.x + 124, wasY: l, chipX: chip.x + chip.width - 54 },
+    l: { y: l, bar: l + 13, height: 25, wasX: inner.x + 124, wasY: l, chipX: chip.x + chip.width - 54 },
     o: { y: l + 58, top: l + 44 },
     row,
   };
@@ -98,7 +100,7 @@ function makeChipMaximum(parent, layout, model, words, slots) {
   const reading = makeReading(parent, 'm', 'm', 'm');
   const { scores } = layout.panels;
   const scale = makeScale(model.ranges.low, model.ranges.high, scores.bottom, scores.top);
-  const lowest = scores.bottom + 8;
+  const lowest = Math.min(scores.bottom + 8, slots.l.y - 18);
   const place = (value, rise) => {
     if (slots.m) {
       reading.place(slots.x, slots.m.y, slots.m.wasX, slots.m.wasY);
@@ -131,19 +133,19 @@ function makeChipSum(parent, model, words, slots) {
       : value > 0
         ? width
         : 0;
-  const bar = (name) => svg(parent, 'rect', { class: `bwp-p-${name}`, y: l.bar, height: 25 });
+  const bar = (name) => svg(parent, 'rect', { class: `bwp-p-${name}`, y: l.bar, height: l.height });
   const carried = bar('l-rest');
   const added = bar('l');
-  const was = svg(parent, 'rect', { class: 'bwp-outline bwp-s-l', x, y: l.bar, height: 25 });
+  const was = svg(parent, 'rect', { class: 'bwp-outline bwp-s-l', x, y: l.bar, height: l.height });
   const infinite = svg(parent, 'rect', {
     class: 'bwp-hatched bwp-s-l',
     x,
     y: l.bar,
-    height: 25,
+    height: l.height,
     width,
     fill: hatching(parent, 'bwp-s-l'),
   });
-  const cross = svg(parent, 'path', { class: 'bwp-cross', d: crossPath(x + 8, l.bar + 12, 6) });
+  const cross = svg(parent, 'path', { class: 'bwp-cross', d: crossPath(x + 8, l.bar + l.height / 2, 6) });
   const chip = makeChip(parent, 'alpha-chip-l');
   return {
     set(view) {
@@ -184,12 +186,12 @@ function makeChipSum(parent, model, words, slots) {
     // Inside the outline where there is room, else beside "was …", else over the bar's end.
     const isInside = oldWidth - filled > 2 * half + 6;
     const isBeside = monoWidth(reading.was(), 13) + 2 * half < width + EDGE;
-    if (isInside) chip.set(text, x + oldWidth - half - 3, l.bar + 12.5, true, CHIP_SIZE);
+    if (isInside) chip.set(text, x + oldWidth - half - 3, l.bar + l.height / 2, true, CHIP_SIZE);
     else
       chip.set(
         text,
         x + width + EDGE - half,
-        isBeside ? l.wasY - 5 : l.bar + 12.5,
+        isBeside ? l.wasY - 5 : l.bar + l.height / 2,
         true,
         CHIP_SIZE,
       );
@@ -265,7 +267,8 @@ function makeChipOutputs(parent, model, words, slots) {
         show(line.outline, Math.abs(was) > 0.5);
         put(line.outline, span(was));
         show(line.cross, Number.isNaN(value));
-        if (line.value) placeNumber(line.value, value, length(value), isMoving);
+        const side = Math.abs(length(value)) > 0.5 ? length(value) : was;
+        if (line.value) placeNumber(line.value, value, side, isMoving);
       });
       return lines.map((_, d) => length(now[d] ?? 0));
     },

@@ -1,18 +1,44 @@
 // What each block left behind: m, alpha and l, with l as a bar split into carried and added.
 
-const NUMBER = 42; // px a printed number needs
-const LABEL = 64; // px a chip needs, with air
+const AIR = 4; // px between two printed numbers
+const CROWDED = 40; // px: in narrower columns only the numbers that matter are printed
+const CHIP = 14; // px of type in a chip, where there is room
+const SMALL_CHIP = 12.5;
 
 function historyRows(model) {
   return [model.hasMax && 'm', model.alphas.length > 0 && 'alpha', 'l'].filter(Boolean);
 }
 
 function historyBar(kind) {
-  return kind === 'lecture' ? 24 : 36;
+  return { lecture: 24, compact: 20 }[kind] || 36;
 }
 
+/** Two figures on one low screen have no room for it: their steps and state tell the same. */
 function historyHeight(model, kind) {
-  return Math.max(84, 23 * (historyRows(model).length - 1) + 34 + historyBar(kind));
+  if (kind === 'brief') return 0;
+  const least = kind === 'compact' ? 74 : 84;
+  return Math.max(least, 23 * (historyRows(model).length - 1) + 34 + historyBar(kind));
+}
+
+/** The size of type in the chips: smaller where those of neighbouring columns would touch. */
+function chipSize(ruler) {
+  return ruler.column < monoWidth('0.000', CHIP) + 20 ? SMALL_CHIP : CHIP;
+}
+
+/** How wide the numbers of each block are, printed, once the run is over. */
+function numberWidths({ record, nBlocks }, ruler) {
+  const size = chipSize(ruler);
+  const printedWidth = (name, b, pad, points) => {
+    const found = record[name][b];
+    return found ? monoWidth(variable(name).format(found.value), points) + pad : 0;
+  };
+  return Array.from({ length: nBlocks }, (_, b) =>
+    Math.max(
+      printedWidth('m', b, 0, 14),
+      printedWidth('l', b, 0, 14),
+      record.alpha[b] && record.alpha[b].value !== 1 ? printedWidth('alpha', b, 5, size) : 0,
+    ),
+  );
 }
 
 function makeHistoryPanel(parent, layout, model, words) {
@@ -20,6 +46,8 @@ function makeHistoryPanel(parent, layout, model, words) {
   const rows = historyRows(model);
   const rowY = (name) => 18 + 23 * rows.indexOf(name);
   const height = historyHeight(model, layout.kind);
+  if (!height) return { height, set: () => [], move() {} };
+  const widths = numberWidths(model, ruler);
   const base = height - 24;
   const barTop = base - historyBar(layout.kind);
   const lightColumn = makeColumn(parent, ruler, 0, height);
@@ -67,7 +95,7 @@ function makeHistoryPanel(parent, layout, model, words) {
         put(moved, { d: paths.moved });
         put(was, { d: paths.was });
       }
-      labels.fit(printedBlocks(view, ruler), (label, block) => label.set(view, block, ruler));
+      labels.fit(printedBlocks(view, ruler, widths), (label, block) => label.set(view, block, ruler));
       return [];
     },
     move() {},
@@ -97,8 +125,8 @@ function drawHistoryHeads(parent, layout, words, rows, rowY, sumY) {
   }
 }
 
-/** The blocks whose numbers are printed: all, or the current one and those where m rose. */
-function printedBlocks({ model, index, step }, ruler) {
+/** The blocks whose numbers are printed: where not all fit, the current one and the rises first. */
+function printedBlocks({ model, index, step }, ruler, widths) {
   const known = [];
   for (let b = 0; b < model.nBlocks; b += 1) {
     const set = [model.record.m[b], model.record.l[b]].some(
@@ -106,23 +134,27 @@ function printedBlocks({ model, index, step }, ruler) {
     );
     if (set) known.push(b);
   }
-  if (ruler.column >= NUMBER) return known;
   const current = step.block === null ? known[known.length - 1] : step.block;
   const rose = known.filter((b) => {
     const record = model.record.m[b];
     return record && record.value > record.old && record.old !== -Infinity;
   });
+  const others = ruler.column >= CROWDED ? known : known.slice(0, 1);
   const chosen = known.includes(current) ? [current] : [];
-  for (const b of [...rose.reverse(), ...known.slice(0, 1)]) {
-    if (chosen.every((other) => Math.abs(labelX(ruler, other) - labelX(ruler, b)) >= LABEL))
-      chosen.push(b);
+  for (const b of [...rose.reverse(), ...others]) {
+    const isClear = chosen.every((other) => {
+      const apart = Math.abs(labelX(ruler, other) - labelX(ruler, b));
+      return apart >= (widths[b] + widths[other]) / 2 + AIR;
+    });
+    if (isClear) chosen.push(b);
   }
   return chosen;
 }
 
 /** Under the middle of its column, but not over the row's own names. */
 function labelX(ruler, b) {
-  return Math.max(ruler.left + 26, Math.min(ruler.right - 20, ruler.center(b)));
+  if (ruler.column >= CROWDED + 2) return ruler.center(b);
+  return Math.max(ruler.left + 30, Math.min(ruler.right - 26, ruler.center(b)));
 }
 
 /** The numbers of one block, in a group that can stand under any column. */
@@ -155,13 +187,18 @@ function makeHistoryLabel(parent, rows, rowY, sumY) {
       const sum = l || (isNow && shrinks ? { value: state.l, index } : null);
       print('l', 'l-text', sum ? formatSum(sum.value) : '', Boolean(sum) && isNew(sum));
       if (chip)
-        setAlpha(alpha, alpha && model.steps[alpha.index].case, x, alpha && alpha.index === index);
+        setAlpha(alpha, {
+          kase: alpha && model.steps[alpha.index].case,
+          isNow: alpha && alpha.index === index,
+          size: chipSize(ruler),
+          x,
+        });
     },
   };
 
-  function setAlpha(alpha, kase, x, isNow) {
+  function setAlpha(alpha, { kase, isNow, size, x }) {
     const isChip = Boolean(alpha) && kase !== 'first' && kase !== 'masked' && alpha.value !== 1;
-    chip.set(isChip ? formatFactor(alpha.value) : '', x, rowY('alpha') - 5, isNow);
+    chip.set(isChip ? formatFactor(alpha.value) : '', x, rowY('alpha') - 5, isNow, size);
     let text = '';
     if (alpha && !isChip) text = kase === 'first' || kase === 'masked' ? '\u2013' : '1';
     print('alpha', 'ink-2', text, false);

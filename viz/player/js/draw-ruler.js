@@ -70,6 +70,11 @@ function makeHead(parent, layout, panel, { name, symbol, kind, notes = [] }) {
   );
   let y = panel.top + 12 + 18 * lines.length;
   svg(parent, 'text', { class: `bwp-symbol bwp-f-${kind}`, x: 0, y, text: symbol });
+  if (layout.isLow && notes.length) {
+    const x = monoWidth(symbol, 14.5) + 6;
+    svg(parent, 'text', { class: `bwp-note bwp-f-${kind}`, x, y, text: notes[0] });
+    return;
+  }
   for (const note of notes) {
     y += 17;
     svg(parent, 'text', { class: `bwp-note bwp-f-${kind}`, x: 0, y, text: note });

@@ -200,6 +200,6 @@ function makeMaximum(parent, layout, model, words, { panel, scale, band }) {
 /** A guess at the width of a sans text, good enough to choose between a long and a short one. */
 function sansWidth(text, size) {
   let ems = 0;
-  for (const letter of text) ems += letter.charCodeAt(0) > 0x2e7f ? 1 : 0.52;
+  for (const letter of text) ems += letter.charCodeAt(0) > 0x2e7f ? 1 : 0.48;
   return ems * size;
 }

@@ -44,7 +44,7 @@ function makeValuesPanel(parent, layout, model, words) {
 
   /** The square of one element, standing on its line if positive and hanging from it if not. */
   const mark = (j, d, product) => {
-    const size = Math.abs(product) / model.ranges.product;
+    const size = Math.min(1, Math.abs(product) / model.ranges.product);
     const height = isThin ? size * (row / 2 - 0.5) : Math.sqrt(size) * largestSide;
     if (!(height > 0.2)) return '';
     const width = isThin ? ruler.bar : height;

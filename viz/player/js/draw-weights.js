@@ -16,6 +16,7 @@ function makeWeightsPanel(parent, layout, model, words) {
     rest: 'l-rest',
     now: 'l',
     testid: 'weights',
+    highest: top,
   });
   const bracket = svg(parent, 'path', { class: 'bwp-bracket' });
   const chip = makeChip(parent, 'alpha-chip');
@@ -47,9 +48,10 @@ const NONE = [0, 0]; // no column moves
 
 /**
  * Bars in two states, at rest and moving, with the outline of what they were; ∞ and NaN have no
- * height and are drawn as hatching and a cross. One path a state, however many bars.
+ * height and are drawn as hatching and a cross. One path a state, however many bars. A value over
+ * `highest` runs off the axis: an open arrow head stands on its bar, and its number where it fits.
  */
-function makeBarStates(parent, layout, scale, { rest, now, testid }) {
+function makeBarStates(parent, layout, scale, { rest, now, testid, highest = Infinity }) {
   const { ruler } = layout;
   const zero = scale(0);
   const restPath = svg(parent, 'path', { class: `bwp-p-${rest}`, 'data-testid': `${testid}-rest` });
@@ -63,6 +65,7 @@ function makeBarStates(parent, layout, scale, { rest, now, testid }) {
     fill: hatching(parent, `bwp-s-${now}`),
   });
   const crosses = svg(parent, 'path', { class: 'bwp-cross', 'data-testid': `${testid}-nan` });
+  const over = svg(parent, 'path', { class: 'bwp-over', 'data-testid': `${testid}-over` });
   const labels = makePool(parent, (g) =>
     svg(g, 'text', { class: 'bwp-special', 'text-anchor': 'middle' }),
   );
@@ -78,20 +81,29 @@ function makeBarStates(parent, layout, scale, { rest, now, testid }) {
     return d;
   };
 
-  const drawSpecials = (values) => {
+  const drawSpecials = (values, isNamed) => {
     const arm = Math.min(5, Math.max(1.5, ruler.pitch / 2));
     const middle = (j) => ruler.x(j) + ruler.bar / 2;
     const isInfinite = (j) => values[j] === Infinity;
     const isNaNAt = (j) => Number.isNaN(values[j]);
     let hatched = '';
     let crossed = '';
+    let heads = '';
     const top = scale(Infinity);
+    const beyond = [];
     for (let j = 0; j < values.length; j += 1) {
       if (isInfinite(j)) hatched += barPath(ruler.x(j), ruler.bar, zero, top);
       if (isNaNAt(j)) crossed += crossPath(middle(j), zero - 8, arm);
+      if (!(values[j] > highest * 1.0001 && values[j] < Infinity)) continue;
+      const half = Math.min(5, ruler.bar / 2);
+      heads += `M${round(middle(j) - half)} ${round(top - 2)}l${round(half)} ${round(-half)}l${round(half)} ${round(half)}`;
+      const text = formatSum(values[j]);
+      if (isNamed && monoWidth(text, 13) + 4 < ruler.pitch)
+        beyond.push({ run: [j, j], text, y: top - 10, kind: 'l-text' });
     }
     put(infinite, { d: hatched });
     put(crosses, { d: crossed });
+    put(over, { d: heads });
     const named = [
       ...runsOf(values.length, isInfinite).map((run) => ({
         run,
@@ -106,7 +118,7 @@ function makeBarStates(parent, layout, scale, { rest, now, testid }) {
         kind: 'error',
       })),
     ].filter(({ run: [a, b] }, i) => i === 0 || ruler.x(b) - ruler.x(a) > 24 || values.length < 40);
-    labels.fit(named, (node, { run: [a, b], text, y, kind }) => {
+    labels.fit([...named, ...beyond], (node, { run: [a, b], text, y, kind }) => {
       put(node, { x: (middle(a) + middle(b)) / 2, y, class: `bwp-special bwp-f-${kind}` });
       setText(node, text);
     });
@@ -117,7 +129,7 @@ function makeBarStates(parent, layout, scale, { rest, now, testid }) {
     set(values, { now: range, were }) {
       moving = range || NONE;
       put(outline, { d: were ? path(were, 0, were.length) : '' });
-      drawSpecials(values);
+      drawSpecials(values, !were); // under a bracket there is no room for a number
       return values;
     },
     move(values) {

@@ -2,10 +2,37 @@
 
 const PHONE_BELOW = 640;
 const TWO_COLUMNS_FROM = 880;
-const LECTURE_ZOOM = 1.4;
 const LECTURE_PADDING = 64;
 const BUTTONS_HEIGHT = 58;
 const WORDS_HEIGHT = 84;
+const PAIR_WORDS_HEIGHT = 48;
+const PAIR_GAP = 25;
+
+/** How a figure may be drawn, best first: the first that fits the height of the screen is taken. */
+const FITS = {
+  wide: [
+    { kind: 'wide', zoom: 1, least: 0.72 },
+    { kind: 'compact', zoom: 1, least: 0.42 },
+  ],
+  lecture: [
+    { kind: 'lecture', zoom: 2, least: 0.9 },
+    { kind: 'lecture', zoom: 1.7, least: 0.9 },
+    { kind: 'lecture', zoom: 1.4, least: 0.72 },
+    { kind: 'compact', zoom: 1.4, least: 0.56 },
+    { kind: 'compact', zoom: 1.3, least: 0.5 },
+    { kind: 'compact', zoom: 1.2, least: 0.4 },
+  ],
+  lecture_pair: [
+    { kind: 'brief', zoom: 1.4, least: 0.6 },
+    { kind: 'brief', zoom: 1.2, least: 0.5 },
+    { kind: 'brief', zoom: 1, least: 0.4 },
+  ],
+  pair: [
+    { kind: 'stacked', zoom: 1, least: 0.8 },
+    { kind: 'brief', zoom: 1, least: 0.5 },
+  ],
+};
+const PHONE_FIT = { kind: 'phone', zoom: 1, factor: 1 };
 
 /** Fit the drawings to the room there is. */
 function measure(isNew) {
@@ -18,7 +45,9 @@ function measure(isNew) {
   const twoColumns = width >= TWO_COLUMNS_FROM && !isLecture;
   const textWidth = Math.round(Math.max(330, Math.min(480, width * 0.319)));
   const gap = width < 1100 ? 24 : 32;
-  const unit = isLecture && !isPhone ? LECTURE_ZOOM : 1;
+  const pair = isLecture ? 'lecture_pair' : 'pair';
+  const fits = FITS[isPair ? pair : isLecture ? 'lecture' : 'wide'];
+  const { kind, zoom: unit, factor } = isPhone ? PHONE_FIT : bestFit(fits, isLecture);
   const figureWidth = Math.floor((twoColumns ? width - textWidth - gap : width) / unit);
   root.style.setProperty('--bw-text', `${textWidth}px`);
   root.style.setProperty('--bw-gap', `${gap}px`);
@@ -27,8 +56,7 @@ function measure(isNew) {
     '--bw-formula',
     `${Math.max(13, Math.min(isPhone ? 16 : 17, Math.floor((formulaWidth - 16) / 23.5)))}px`,
   );
-  const kind = isPhone ? 'phone' : isPair ? 'stacked' : isLecture ? 'lecture' : 'wide';
-  const factor = isPhone || isPair ? 1 : fitFactor(kind, unit);
+  root.style.setProperty('--bw-zoom', unit);
   const signature = [figureWidth, unit, kind, factor, twoColumns].join(' ');
   if (!isNew && signature === app.signature) return;
   app.signature = signature;
@@ -45,17 +73,28 @@ function measure(isNew) {
   render(app.index);
 }
 
-/** How much taller or lower the panels must be for the whole player to end at the screen's foot. */
-function fitFactor(kind, unit) {
-  const isLecture = kind === 'lecture';
+/** The first way to draw that fits, and how much taller or lower its panels then are. */
+function bestFit(fits, isLecture) {
+  const found = fits.map((fit) => ({ ...fit, factor: fitFactor(fit, isLecture) }));
+  const fit = found.find(({ factor, least }) => factor >= least) || found[found.length - 1];
+  const factor = Math.max(fit.least, Math.min(1.7, fit.factor));
+  return { ...fit, factor: Math.floor(50 * factor) / 50 };
+}
+
+/** The factor with which the whole player, all its figures, would end at the screen's foot. */
+function fitFactor({ kind, zoom }, isLecture) {
   const top = isLecture ? 12 : root.getBoundingClientRect().top + window.scrollY;
-  const { model } = app.figures[0];
-  const heightAt = (factor) => makeLayout(model, { width: 900, kind, factor }).height;
-  const rigid = 2 * heightAt(0.5) - heightAt(1); // what a factor does not touch
-  const fixed = WORDS_HEIGHT + historyHeight(model, kind) + ticksHeight(model) + rigid;
-  const room = (window.innerHeight - top - BUTTONS_HEIGHT) / unit - fixed;
-  const factor = room / (heightAt(1) - rigid);
-  return Math.round(50 * Math.max(isLecture ? 0.6 : 0.72, Math.min(1.5, factor))) / 50;
+  const isPair = app.figures.length > 1;
+  let fixed = isPair ? PAIR_GAP : 0;
+  let flexible = 0;
+  for (const { model } of app.figures) {
+    const heightAt = (factor) => makeLayout(model, { width: 900, kind, factor }).height;
+    const rigid = 2 * heightAt(0.5) - heightAt(1); // what a factor does not touch
+    const words = isPair ? PAIR_WORDS_HEIGHT : WORDS_HEIGHT;
+    fixed += words + historyHeight(model, kind) + ticksHeight(model) + rigid;
+    flexible += heightAt(1) - rigid;
+  }
+  return ((window.innerHeight - top - BUTTONS_HEIGHT) / zoom - fixed) / flexible;
 }
 
 /** On a phone the ticks are as wide as the foot and have no gutter; the last steps need room. */

@@ -40,10 +40,12 @@ function makeRuler({ left, width, n, block, gap: wanted }) {
 }
 
 const HEIGHTS = {
-  wide: { ruler: 26, scores: 122, bracket: 34, weights: 88, gap: 24, row: 42, outputs: 96 },
-  stacked: { ruler: 24, scores: 92, bracket: 32, weights: 62, gap: 16, row: 24, outputs: 62 },
-  lecture: { ruler: 26, scores: 122, bracket: 30, weights: 88, gap: 18, row: 42, outputs: 96 },
-  phone: { ruler: 24, scores: 132, bracket: 56, weights: 108, gap: 52, row: 32, outputs: 96 },
+  wide: { ruler: 26, head: 14, scores: 122, bracket: 34, weights: 88, gap: 24, row: 42, outputs: 96 },
+  compact: { ruler: 22, head: 20, scores: 122, bracket: 28, weights: 88, gap: 14, row: 42, outputs: 96 },
+  stacked: { ruler: 24, head: 14, scores: 92, bracket: 32, weights: 62, gap: 16, row: 24, outputs: 62 },
+  brief: { ruler: 22, head: 20, scores: 92, bracket: 28, weights: 62, gap: 12, row: 24, outputs: 62 },
+  lecture: { ruler: 26, head: 14, scores: 122, bracket: 30, weights: 88, gap: 18, row: 42, outputs: 96 },
+  phone: { ruler: 24, head: 14, scores: 132, bracket: 60, weights: 104, gap: 58, row: 32, outputs: 96 },
 };
 
 const FLEXIBLE = ['scores', 'weights', 'row', 'outputs'];
@@ -65,6 +67,7 @@ function rowHeight(heights, headDim) {
 function makeLayout(model, { width, kind, factor }) {
   const isPhone = kind === 'phone';
   const heights = scaledHeights(kind, factor);
+  const isLow = kind === 'compact' || kind === 'brief';
   const narrow = width < 720;
   const gutter = isPhone ? 30 : narrow ? 92 : 98;
   const chipWidth = isPhone ? width : narrow ? 148 : 160;
@@ -80,6 +83,7 @@ function makeLayout(model, { width, kind, factor }) {
   const layout = {
     kind,
     isPhone,
+    isLow,
     width,
     heights,
     gutter,
@@ -92,7 +96,7 @@ function makeLayout(model, { width, kind, factor }) {
     layout.panels[name] = { top: y + before, height, bottom: y + before + height };
     y += before + height;
   };
-  place('scores', 14, heights.scores);
+  place('scores', heights.head, heights.scores);
   if (model.panels.includes('weights')) place('weights', heights.bracket, heights.weights);
   if (model.panels.includes('weighted_values') && !isPhone) {
     layout.row = rowHeight(heights, model.headDim);
@@ -114,7 +118,7 @@ function makeLayout(model, { width, kind, factor }) {
     };
     y = Math.max(y, chipBottom);
   }
-  layout.height = y + 6;
+  layout.height = y + (isLow ? 2 : 6);
   return layout;
 }
 
@@ -130,7 +134,7 @@ function makeScale(low, high, bottom, top) {
   return (value) => bottom + (Math.max(low, Math.min(high, value)) - low) * factor;
 }
 
-/** Up to `count` round numbers within [low, high]. */
+/** About `count` round numbers within [low, high]; two at least, or an axis says nothing. */
 function niceTicks(low, high, count) {
   const raw = (high - low) / count;
   const power = 10 ** Math.floor(Math.log10(raw));
@@ -139,5 +143,5 @@ function niceTicks(low, high, count) {
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-6; k += 1) {
     ticks.push(Number((k * step).toPrecision(12)));
   }
-  return ticks;
+  return ticks.length < 2 && count < 8 ? niceTicks(low, high, count + 1) : ticks;
 }

@@ -9,9 +9,16 @@ const clock = makeClock(() => playOn());
 const transport = makeTransport(root, act);
 let tween = makeTween([]);
 
+/** The figures come as one string: the page copies a value piece by piece, and a trace has many. */
+function unpack(value) {
+  if (!value || !value.figures) return { figures: [] };
+  const { figures } = value;
+  return { ...value, figures: typeof figures === 'string' ? JSON.parse(figures) : figures };
+}
+
 /** Take a new value: stop, build what it needs, and go where it says. */
 function load() {
-  const value = props.value && props.value.figures ? props.value : { figures: [] };
+  const value = unpack(props.value);
   const kept =
     app.value && value.keep_step && shapeOf(value) === shapeOf(app.value) ? app.index : null;
   pause();
@@ -40,6 +47,7 @@ function load() {
   if (!models.length) return;
   app.index = clampIndex(kept ?? value.step);
   measure(true);
+  link.set(value.link, app.index);
 }
 
 function shapeOf({ figures }) {

@@ -117,7 +117,8 @@ function findRanges(model) {
   let product = 0;
   for (const step of steps) {
     (step.values.p || []).forEach((p, lane) => {
-      if (!Number.isFinite(p)) return;
+      // Below a maximum no weight is over 1. Where +∞ is the maximum some are, and run off the axis.
+      if (!Number.isFinite(p) || (model.hasMax && p > 1.0001)) return;
       weight = Math.max(weight, p);
       if (v)
         for (const value of v[step.start + lane]) product = Math.max(product, finite(p * value));

@@ -90,7 +90,7 @@ function makeChip(parent, testid) {
       show(group, text !== '');
       setText(label, text);
       if (text === '') return;
-      const width = monoWidth(text, size) + (size < 14 ? 10 : 14);
+      const width = monoWidth(text, size) + (size < 13 ? 5 : size < 14 ? 10 : 14);
       put(box, { x: x - width / 2, y: y - 10, width });
       put(label, { x, y: y + 0.35 * size, style: `font-size:${size}px` });
       put(group, { class: isFilled ? 'bwp-chip' : 'bwp-chip bwp-chip-idle' });
