@@ -24,7 +24,7 @@ with mock.patch("inspect.getfile", side_effect=OSError("no stubs")):
     from viz import theme
     from viz.tabs import lesson, run
     from viz.tabs.header import Header, header_value
-    from viz.tabs.page import Page, known_device
+    from viz.tabs.page import WAITING, Page, known_device
     from viz.tabs.watch import WATCH_CSS, WatchTab
 
 from benchmarks.worker import Worker
@@ -60,13 +60,16 @@ def build(worker: Worker) -> gr.Blocks:
             """Say in the header what runs the kernels, once the worker knows."""
             return header_value(language, await known_device(worker))
 
-        async def switch(event: gr.EventData, *values: object) -> list:
+        def switch(event: gr.EventData, *values: object) -> list:
             """Say everything in another language; what is watched stays, step and all."""
-            asked = getattr(event, "language", None)
+            try:
+                asked = event.language
+            except (AttributeError, TypeError):  # a client can send anything as an event
+                asked = None
             language = asked if asked in LANGUAGES else "en"
             return [
                 language,
-                await say_hardware(language),
+                header_value(language, run.device_now(worker)),
                 *watch.show(language, *values),
                 *page.relabel(language),
             ]
@@ -77,7 +80,7 @@ def build(worker: Worker) -> gr.Blocks:
             None,
             [page.language, *watch.inputs, *watch.shown, *page.labelled],
             **quiet,
-        ).then(say_hardware, page.language, header, **quiet)
+        ).then(say_hardware, page.language, header, **WAITING, **quiet)
         ran.watch_button.click(
             lambda *about: [gr.update(selected="watch"), *watch.open_row(*about)],
             [page.language, ran.result, ran.row],
@@ -89,7 +92,7 @@ def build(worker: Worker) -> gr.Blocks:
             watch.inputs,
             [page.language, header, *watch.shown, *page.labelled],
             **quiet,
-        )
+        ).then(say_hardware, page.language, header, **WAITING, **quiet)
     return page_blocks
 
 
@@ -97,7 +100,10 @@ def serve(worker: Worker, host: str, port: int) -> gr.Blocks:
     """Serve the page at ``host``:``port`` in the background. Raise OSError if the port is taken."""
     page_blocks = build(worker)
     # Handlers are reached through the queue only: its limits are what keeps one GPU one job.
-    page_blocks.queue(api_open=False, default_concurrency_limit=16, max_size=4096)
+    # With a fixed rate of news, a class that arrives at once is not told of every place it moves.
+    page_blocks.queue(
+        api_open=False, default_concurrency_limit=16, max_size=4096, status_update_rate=5.0
+    )
     page_blocks.launch(
         server_name=host,
         server_port=port,
@@ -110,7 +116,7 @@ def serve(worker: Worker, host: str, port: int) -> gr.Blocks:
         run_history=False,
         ssr_mode=False,
         show_error=False,
-        max_file_size="1mb",
+        max_file_size=1,  # the page takes no files
         state_session_capacity=500,
         enable_monitoring=False,
     )
@@ -121,12 +127,15 @@ def main() -> None:
     """Serve the page until stopped."""
     host, port = os.environ.get("BLOCKWISE_HOST", "127.0.0.1"), os.environ.get("PORT", "7860")
     if not (port.isdecimal() and 0 < int(port) < 65536):
-        raise SystemExit(f"PORT must be a number from 1 to 65535, got {port}.")
+        raise SystemExit(f"PORT must be a number from 1 to 65535, got {port!r}.")
+    wanted = os.environ.get("BLOCKWISE_DEVICE", "")
+    if wanted.strip().lower() not in ("", "auto", "cpu", "gpu"):
+        raise SystemExit(f"BLOCKWISE_DEVICE must be auto, cpu or gpu, got {wanted!r}.")
     worker = Worker()
     try:
         page_blocks = serve(worker, host, int(port))
     except OSError:
-        raise SystemExit(f"Port {port} of {host} cannot be used: set PORT to another.") from None
+        raise SystemExit(f"{host}:{port} cannot be used: set PORT or BLOCKWISE_HOST.") from None
     print(
         f"Blockwise is on http://{'localhost' if host == '127.0.0.1' else host}:{port}", flush=True
     )

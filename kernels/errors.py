@@ -23,5 +23,9 @@ def shorten(value: object, limit: int = 40) -> str:
         return f"a {type(value).__name__} of {len(value)}"
     if isinstance(value, int) and abs(value) >= 10**limit:
         return f"an integer of {value.bit_length()} bits"  # str() refuses very long integers
-    text = "nothing" if value is None else " ".join(str(value)[: 4 * limit].split())
+    text = (
+        "nothing"
+        if value is None
+        else " ".join(str(value)[: 4 * limit].encode("utf-8", "replace").decode().split())
+    )
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -31,8 +31,14 @@ def read_numbers(text: object) -> tuple[float, ...]:
             got=len(text),
             limit=MAX_TEXT,
         )
+    if ";" in text and re.search(r"\d,\d", text):
+        raise InputError(
+            "numbers_comma",
+            "With semicolons between numbers, 1,5 could be one number or two: write 1.5.",
+        )
     # A minus sign is often pasted as U+2212, and brackets come along with a printed array.
-    tokens = [t for t in re.split(r"[\s,;\[\]()]+", text.replace("\u2212", "-")) if t]
+    parts = re.split(r"[\s,;\[\]()\u200b\u2060\ufeff]+", text.replace("\u2212", "-"))
+    tokens = [part for part in parts if part]
     if not tokens:
         raise InputError("numbers_empty", "There is no number to read: paste at least one.")
     if len(tokens) > MAX_NUMBERS:
@@ -49,7 +55,7 @@ def _read_number(position: int, token: str) -> float:
     """Return the number that ``token`` spells."""
     if infinity := _INFINITY.fullmatch(token.lower()):
         return -math.inf if infinity[1] == "-" else math.inf
-    if token.lower() == "nan":
+    if token.lower().lstrip("+-") == "nan":  # C and C++ print -nan
         return math.nan
     if not _NUMBER.fullmatch(token):
         raise InputError(

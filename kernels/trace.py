@@ -114,6 +114,8 @@ def _step_json(step: Step) -> dict:
 def encode(value: Value) -> object:
     """Return ``value`` as JSON can hold it: seven digits, and "inf", "-inf", "nan" as strings."""
     if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list):
         return [encode(item) for item in value]
     number = float(value)
     if math.isnan(number):

@@ -168,7 +168,7 @@ def test_a_choice_can_be_a_key():
 @pytest.mark.parametrize(
     "text, numbers",
     [
-        ("1,2;3 4\n5\t6", [1, 2, 3, 4, 5, 6]),
+        ("1, 2;3 4\n5\t6", [1, 2, 3, 4, 5, 6]),
         ("[1.5, -2, +.5, 3.]", [1.5, -2, 0.5, 3]),
         ("1e3 -2.5E-2 1e+2", [1000, -0.025, 100]),
         ("inf -inf +Infinity -∞ ∞", [math.inf, -math.inf, math.inf, -math.inf, math.inf]),
@@ -439,3 +439,10 @@ def test_braces_in_a_value_are_shown_as_they_are():
 def test_every_limit_is_a_plain_number():
     limits = {n: v for n, v in vars(inputs).items() if n.startswith("MAX_")}
     assert len(limits) >= 10 and all(type(v) is int and v > 0 for v in limits.values())
+
+
+def test_invisible_characters_part_numbers_and_a_decimal_comma_is_asked_about():
+    assert read_numbers("\ufeff1\u200b2\u20603") == (1.0, 2.0, 3.0)
+    assert math.isnan(read_numbers("-nan")[0])
+    with pytest.raises(InputError, match="could be one number or two"):
+        read_numbers("1,5;2,5")

@@ -6,14 +6,14 @@ import gradio as gr
 
 from kernels import ALGORITHMS
 from viz.locales import text
-from viz.tabs.page import Page
+from viz.tabs.page import Page, dropdown
 
 
 def build(page: Page) -> None:
     """Lay out the tab inside an open `gr.Tab`: one lesson at a time, following the language."""
     first = next(iter(ALGORITHMS))
     chosen = page.label(
-        gr.Dropdown(_algorithms("en"), value=first, elem_id="lesson-algorithm"),
+        dropdown(_algorithms("en"), first, elem_id="lesson-algorithm"),
         _algorithms,
         label="watch.algorithm",
     )

@@ -15,6 +15,9 @@ from viz.locales import text
 
 DEVICE_WAIT_S = 120.0  # torch's first import from a cold disk is slow
 BEAT_S = 0.25
+# Gradio runs forty events at once. A class that opens the page before the worker is up must not
+# take them all by waiting for it: Watch would stand still.
+WAITING = {"concurrency_id": "device", "concurrency_limit": 4}
 
 Words = dict[str, str]  # property of a component -> locale key
 

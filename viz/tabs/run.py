@@ -24,7 +24,7 @@ from viz.figures.base import stand_in_css
 from viz.figures.prose import error_sentence, rich
 from viz.locales import text
 from viz.tabs.note import Note
-from viz.tabs.page import known_device
+from viz.tabs.page import WAITING, known_device
 from viz.tabs.run_form import Form, adapt, build_form, read
 from viz.tabs.run_screen import Screen, build_screen, draw, draw_row
 
@@ -132,9 +132,7 @@ def _wire_screen(page, form: Form, screen: Screen, result: gr.State) -> None:
     async def say_device(language):
         return tables.device_box(await known_device(page.worker), language)
 
-    Context.root_block.load(
-        say_device, page.language, screen.device, concurrency_limit=None, **quiet
-    )
+    Context.root_block.load(say_device, page.language, screen.device, **WAITING, **quiet)
     for button, write, suffix in (
         (screen.csv, export.to_csv, "csv"),
         (screen.json, export.to_json, "json"),

@@ -160,8 +160,10 @@ def draw(result: CheckResult | None, row: object, language: str) -> list:
     return [*shown, *(filled[name] for name in PARTS), chooser, _watch(result, detail, language)]
 
 
-def draw_row(result: CheckResult, row: object, language: str) -> list:
+def draw_row(result: CheckResult | None, row: object, language: str) -> list:
     """Return updates for `Screen.row_outputs`: nothing is run again."""
+    if result is None:  # the server has forgotten this visitor; what is drawn stays
+        return [gr.skip()] * (len(ROW_PARTS) + 1)
     detail = detail_of(result, row)
     return [
         *(_plot(error_map(result, which, detail.row)) for which in MAPS),
