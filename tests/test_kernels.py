@@ -16,6 +16,10 @@ ON_GPU = torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8,
 if not ON_GPU:
     os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported, by the kernels
 
+# All of Triton is interpreted or compiled as it was when first imported, so that happens here, while
+# tests are collected, and not in whichever test comes first.
+pytest.importorskip("triton", reason="Triton exists for Linux only")
+
 from kernels import ALGORITHMS
 from kernels.inputs import DTYPES, PRESETS, choose, make_arrays
 
@@ -35,9 +39,11 @@ MAX_ULPS = 16 if ON_GPU else 8
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy on NaN and inf
 
 
+MODULES = {name: importlib.import_module(entry.kernel_module) for name, entry in ALGORITHMS.items()}
+
+
 def launch(name, x, v=None, **settings):
-    settings = {"block": 4, **settings}
-    return importlib.import_module(ALGORITHMS[name].kernel_module).launch(x, v, **settings)
+    return MODULES[name].launch(x, v, **{"block": 4, **settings})
 
 
 def tensors(arrays, dtype):
