@@ -16,7 +16,7 @@ ON_GPU = torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8,
 if not ON_GPU:
     os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported, by the kernels
 
-# All of Triton is interpreted or compiled as it was when first imported, so that happens here, while
+# Triton is interpreted or compiled as it was when first imported. So that happens here, while
 # tests are collected, and not in whichever test comes first.
 pytest.importorskip("triton", reason="Triton exists for Linux only")
 
