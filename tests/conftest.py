@@ -18,13 +18,6 @@ settings.register_profile("blockwise", derandomize=True, deadline=None, max_exam
 settings.load_profile("blockwise")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the kernel tests first: in one process with what the browser tests load, Triton's
-    interpreter no longer finds its own functions.
-    """
-    items.sort(key=lambda item: "test_kernels.py" not in item.nodeid)
-
-
 def find_chromium() -> str | None:
     """Return the path of the Chromium to drive: BLOCKWISE_CHROMIUM, or what `make test` found."""
     path = os.environ.get("BLOCKWISE_CHROMIUM", "")
