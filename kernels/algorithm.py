@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -19,18 +19,49 @@ import numpy as np
 from kernels.trace import Trace
 
 # A kernel marks its phases at the end of a line: ``l = l * alpha  #: rescale``. Where a kernel
-# passes over the row more than once, later passes say so: ``#: load, pass 2``.
+# passes over the row more than once, later passes say so: ``#: load, pass 2``. ``any`` stands for
+# all phases of its pass, where one line calls the kernel of a whole stage.
 MARKER = re.compile(r"\s*#: (?P<phase>\w+)(?:, pass (?P<number>\d+))?\s*(?P<note>.*)$")
 
 
 @dataclass(frozen=True)
 class Shape:
-    """The sizes that decide cost. ``itemsize`` is bytes an element of the inputs and outputs."""
+    """The sizes that decide a row's cost. ``itemsize`` is bytes an element of inputs and outputs.
+
+    Attention and matrix products have shapes of their own: `kernels.attention.AttentionShape`,
+    `kernels.product.MatmulShape`.
+    """
 
     n_rows: int
     n_cols: int
     head_dim: int
     itemsize: int
+
+    @classmethod
+    def of(cls, sizes: Mapping[str, int], itemsize: int) -> Shape:
+        """Return the shape of one traced row."""
+        return cls(1, sizes["n_cols"], sizes.get("head_dim", 1), itemsize)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The matrix of tiles that the player draws.
+
+    rows, cols      names in ``Trace.sizes`` of the matrix's height and width
+    row_block, col_block  names there of a tile's height and width
+    ink             the variable, one value a cell of the step's tile, that inks the cells: ``p``
+                    (from 0 to 1, rescaled by every later alpha) or a signed one
+    row_reads, col_reads  tensors of which a tile's row or column of the grid is a block: each read
+                    of such a block is counted, and drawn as a dot
+    """
+
+    rows: str
+    cols: str
+    row_block: str
+    col_block: str
+    ink: str
+    row_reads: tuple[str, ...] = ()
+    col_reads: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,16 +123,26 @@ class Algorithm:
     on_chip     the variables kept between blocks, by the kernel's names
     captured    the fields of the kernel's captured state, in order
     panels      what the player draws, top to bottom: ``scores``, ``weights``, ``outputs``,
-                ``weighted_values``
+                ``weighted_values`` of a row; ``tiles``, ``rows``, ``matrices``, ``merge`` of a grid
     stanzas     the update formula, phase by phase
-    trace       mirror: (arrays, block, dtype) -> Trace of one row
-    reference   float64 outputs for whole inputs: (arrays) -> {name: array}
+    trace       mirror: (arrays, schedule, dtype) -> Trace. A row's schedule is its block size, a
+                grid's is a `kernels.tiles.Tiles`
+    reference   float64 outputs for whole inputs: (arrays) -> {name: array}; a grid's also takes
+                the Tiles, for mask and scale
+    shape       (trace.sizes, itemsize) -> what the cost functions take
     hbm_bytes   what this schedule moves, by tensor
     naive_bytes what the unfused schedule would move, by tensor, for the comparison drawn
     min_bytes   each input read once, each output written once: the GB/s axis
     flops       floating-point operations, exp counted as one
     whole_row   True where one block must hold the row: the block size is then not a choice
-    n_passes    how often the row is read
+    n_passes    how often the row is read; of a grid, how many kernels run one after another
+    problem     what kind of inputs it takes: ``row``, ``attention`` or ``matmul``
+    fields      the choices it reads beside preset, dtype and seed, in the order of the controls
+    defaults    where a choice starts for this algorithm, if not where it does for all
+    grid        the tile grid, for all but rows
+    axes        variable -> what its dimensions run over: ``m`` rows and ``n`` columns of the tile,
+                ``k`` the inner block, ``d`` head_dim, ``s`` splits; "" for a scalar. All but rows.
+    matrices    the variables that the panel ``matrices`` draws, in order
     """
 
     name: str
@@ -121,11 +162,18 @@ class Algorithm:
     torch_expression: str
     extra_outputs: tuple[str, ...] = ()
     whole_row: bool = False
+    shape: Callable[[Mapping[str, int], int], object] = Shape.of
+    problem: str = "row"
+    fields: tuple[str, ...] = ("n_cols", "block", "head_dim")
+    defaults: Mapping[str, object] = field(default_factory=dict)
+    grid: Grid | None = None
+    axes: Mapping[str, str] = field(default_factory=dict)
+    matrices: tuple[str, ...] = ()
 
     @property
     def has_values(self) -> bool:
-        """Whether a value matrix ``v`` of width ``head_dim`` is an input."""
-        return "v" in self.inputs
+        """Whether a value matrix ``v`` of width ``head_dim`` is an input beside a row."""
+        return self.problem == "row" and "v" in self.inputs
 
     @property
     def folder(self) -> Path:
@@ -149,10 +197,15 @@ class Algorithm:
 
 
 def read_source(text: str) -> list[SourceLine]:
-    """Return the lines from the first ``@triton.jit`` to the last marked line of ``text``."""
+    """Return the lines from the first ``@triton.jit`` to the last marked line of ``text``.
+
+    Where nothing is jitted, they start at the function that holds the first marked line.
+    """
     lines = text.splitlines()
-    first = next(i for i, line in enumerate(lines) if line.startswith("@triton.jit"))
-    last = max(i for i, line in enumerate(lines) if MARKER.search(line))
+    marked = [i for i, line in enumerate(lines) if MARKER.search(line)]
+    jitted = [i for i, line in enumerate(lines) if line.startswith("@triton.jit")]
+    functions = [i for i in range(marked[0]) if lines[i].startswith("def ")]
+    first, last = min(jitted, default=functions[-1] if functions else marked[0]), marked[-1]
     shown = []
     for number in range(first, last + 1):
         found = MARKER.search(lines[number])

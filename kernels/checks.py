@@ -105,3 +105,63 @@ def _extent(tensor) -> tuple[int, int]:
     last = sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
     start = tensor.data_ptr()
     return start, start + (last + 1) * tensor.element_size()
+
+
+MAX_HEAD_DIM = 256
+
+
+def check_attention(grad_enabled: bool, interpreted: bool, **tensors) -> None:
+    """Raise unless q, k and v, and others shaped like q, are one attention's.
+
+    q [batch, heads, seq_q, head_dim]; k and v [batch, kv_heads, seq_k, head_dim], heads a multiple
+    of kv_heads. ``grad_enabled`` is torch's, as in `check_inputs`.
+    """
+    q, k, v = (tensors[name] for name in "qkv")
+    for name, tensor in tensors.items():
+        check_tensor(name, tensor, 4, interpreted=interpreted)
+        check_same(name, tensor, "q", q)
+        if grad_enabled and tensor.requires_grad:
+            raise ValueError(
+                f"{name} requires a gradient, and this call has no backward: use "
+                "kernels.flash_backward.kernel.attention, or call it under torch.no_grad()."
+            )
+        if name not in "kv" and tensor.shape != q.shape:
+            raise ValueError(
+                f"{name} must have q's shape {list(q.shape)}, got {list(tensor.shape)}."
+            )
+    if k.shape != v.shape:
+        raise ValueError(f"k and v must have one shape, got {list(k.shape)} and {list(v.shape)}.")
+    (batch, heads, _, head_dim), (kv_batch, kv_heads, _, kv_dim) = q.shape, k.shape
+    if batch != kv_batch:
+        raise ValueError(f"q and k must have one batch size, got {batch} and {kv_batch}.")
+    if head_dim != kv_dim:
+        raise ValueError(f"q and k must have one head_dim, got {head_dim} and {kv_dim}.")
+    if not 1 <= head_dim <= MAX_HEAD_DIM:
+        raise ValueError(f"head_dim must be from 1 to {MAX_HEAD_DIM}, got {head_dim}.")
+    if heads and (not kv_heads or heads % kv_heads):
+        raise ValueError(
+            f"q's heads must be a multiple of k's, got {heads} query heads and {kv_heads} key "
+            "heads."
+        )
+
+
+def check_schedule(tiles, num_warps, num_stages, *blocks: str) -> None:
+    """Raise unless every block is a power of two that the tensor cores take, 16 at least."""
+    for name in blocks:
+        value = getattr(tiles, name)
+        check_power_of_two(name.upper(), value, 256)
+        if value < 16:
+            raise ValueError(f"{name.upper()} must be at least 16, got {value}.")
+    if num_warps is not None:
+        check_power_of_two("num_warps", num_warps, 16)
+    if num_stages is not None and not (isinstance(num_stages, int) and 1 <= num_stages <= 8):
+        raise ValueError(f"num_stages must be from 1 to 8, got {num_stages}.")
+
+
+def check_matrices(grad_enabled: bool, interpreted: bool, a, b) -> None:
+    """Raise unless a [M, K] and b [K, N] can be multiplied; the rest as in `check_inputs`."""
+    check_inputs(grad_enabled, interpreted, 1, a=a, b=b)
+    if a.shape[1] != b.shape[0]:
+        raise ValueError(
+            f"a's columns must be as many as b's rows, got {a.shape[1]} and {b.shape[0]}."
+        )

@@ -46,7 +46,11 @@ OWN_NUMBERS = "own"  # the preset's place when the numbers were pasted
 
 @dataclass(frozen=True)
 class Choice:
-    """What is to be watched: checked, hashable, and enough to build the arrays again."""
+    """What is to be watched: checked, hashable, and enough to build the arrays again.
+
+    An algorithm reads preset, dtype, seed and its ``fields``; ``kernels.tile_inputs`` checks those
+    that rows do not have. ``block`` is BLOCK_N everywhere.
+    """
 
     preset: str = "normal"
     n_cols: int = 32
@@ -55,6 +59,16 @@ class Choice:
     dtype: str = "float32"
     seed: int = 7
     numbers: tuple[float, ...] = ()
+    seq_q: int = 64
+    seq_k: int = 64
+    size_m: int = 32
+    size_n: int = 32
+    size_k: int = 32
+    block_m: int = 8
+    block_k: int = 8
+    group_m: int = 1
+    n_splits: int = 4
+    mask: str = "none"
 
 
 @dataclass(frozen=True)
@@ -73,6 +87,20 @@ class Case:
     num_warps: int = 4
     seed: int = 7
     numbers: tuple[float, ...] = ()
+    batch: int = 1
+    heads: int = 1
+    kv_heads: int = 1
+    seq_q: int = 64
+    seq_k: int = 64
+    size_m: int = 32
+    size_n: int = 32
+    size_k: int = 32
+    block_m: int = 16
+    block_k: int = 16
+    group_m: int = 1
+    n_splits: int = 4
+    mask: str = "none"
+    num_stages: int = 2
 
 
 def whole_number(name: str, value: object, low: int, high: int) -> int:
@@ -183,17 +211,17 @@ def choose_case(
     n_rows = whole_number("n_rows", n_rows, 1, MAX_RUN_ROWS)
     n_cols = whole_number("n_cols", n_cols, 1, MAX_RUN_COLS)
     n_states = n_rows * -(-n_cols // block)
-    _at_most("rows × columns", n_rows * n_cols, MAX_RUN_ELEMENTS)
-    _at_most("rows × blocks", n_states, MAX_RUN_STATES)
+    at_most("rows × columns", n_rows * n_cols, MAX_RUN_ELEMENTS)
+    at_most("rows × blocks", n_states, MAX_RUN_STATES)
     if with_values:
-        _at_most("rows × blocks × head_dim", n_states * head_dim, MAX_RUN_ELEMENTS)
-        _at_most("BLOCK_N × head_dim", block * head_dim, MAX_TILE)
+        at_most("rows × blocks × head_dim", n_states * head_dim, MAX_RUN_ELEMENTS)
+        at_most("BLOCK_N × head_dim", block * head_dim, MAX_TILE)
     if interpreted:
-        _at_most("rows × blocks on the CPU interpreter", n_states, MAX_INTERPRETED_BLOCKS)
+        at_most("rows × blocks on the CPU interpreter", n_states, MAX_INTERPRETED_BLOCKS)
     return Case(preset, n_rows, n_cols, block, head_dim, dtype, num_warps, seed, values)
 
 
-def _at_most(what: str, got: int, limit: int) -> None:
+def at_most(what: str, got: int, limit: int) -> None:
     """Raise InputError if a product of sizes is over its limit."""
     if got > limit:
         raise InputError(
@@ -232,17 +260,17 @@ def _row(choice: Choice | Case, seed: int) -> np.ndarray:
     """Return one row of scores: the pasted numbers, or the preset drawn from ``seed``."""
     if choice.preset == OWN_NUMBERS:
         return round_to(np.array(choice.numbers), choice.dtype)
-    return round_to(_preset_row(choice, np.random.default_rng(seed)), choice.dtype)
+    return round_to(preset_row(choice.preset, choice.n_cols, choice.dtype, seed), choice.dtype)
 
 
-def _preset_row(choice: Choice | Case, rng: np.random.Generator) -> np.ndarray:
-    """Return the preset's scores, two decimals each, so that they can be checked by hand."""
-    n, preset = choice.n_cols, choice.preset
+def preset_row(preset: str, n: int, dtype: str, seed: int) -> np.ndarray:
+    """Return the preset's ``n`` scores, two decimals each, so that they can be checked by hand."""
+    rng = np.random.default_rng(seed)
     normal = np.round(rng.normal(size=n) * 1.5, 2)
     if preset in ("rising", "falling"):
         # Strictly monotone after rounding: bfloat16 holds 1/32 steps up to 8, but not hundredths.
         # Rows too long for that keep one step, and rise or fall over a longer range.
-        step = max(round(8 / n, 2), 0.02) if choice.dtype != "bfloat16" else 1 / 32
+        step = max(round(8 / n, 2), 0.02) if dtype != "bfloat16" else 1 / 32
         ramp = np.round((np.arange(n) - n // 2) * step, 5)
         return ramp if preset == "rising" else ramp[::-1]
     if preset == "outlier_last":

@@ -31,6 +31,9 @@ class Step:
     pass_index  which pass over the row, from 0
     block       which block of the row, from 0; None for what happens once a row
     start, stop the columns of that block, [start, stop)
+    program     which program of the launch grid runs, in the order they are numbered; None where
+                a row is all there is. Variables start anew with each program of each pass
+    tile        (row, column) of the tile in the entry's `Grid`, or None
     case        what happened, for the caption: ``rise``, ``same``, ``first``, ``nan`` …
     values      the variables this sub-step assigned, by the kernel's names
     reads, writes   bytes of HBM traffic, by tensor
@@ -45,15 +48,18 @@ class Step:
     values: Mapping[str, Value] = field(default_factory=dict)
     reads: Mapping[str, int] = field(default_factory=dict)
     writes: Mapping[str, int] = field(default_factory=dict)
+    program: int | None = None
+    tile: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
 class Trace:
-    """One run of one algorithm over one row.
+    """One run of one algorithm over one row, or over one head's matrices.
 
     arrays      the inputs as the kernel sees them (already rounded to ``dtype``), float32
     outputs     what the mirror computed: float32 arrays, rounded to ``dtype``
-    sizes       ``n_cols``, ``block``, and ``head_dim`` where the algorithm has one
+    sizes       ``n_cols``, ``block``, and ``head_dim`` where the algorithm has one; of a grid,
+                the lengths and `kernels.tiles.Tiles.sizes`
     """
 
     algorithm: str
@@ -100,6 +106,10 @@ def _step_json(step: Step) -> dict:
         "start": step.start,
         "stop": step.stop,
     }
+    if step.program is not None:
+        out["program"] = step.program
+    if step.tile is not None:
+        out["tile"] = list(step.tile)
     if step.case != "normal":
         out["case"] = step.case
     if step.values:
@@ -134,15 +144,18 @@ def decode(value: object) -> Value:
 
 
 def as_steps(
-    phases: Iterator, pass_index: int, block: int, start: int, stop: int
+    phases: Iterator, pass_index: int, block: int, start: int, stop: int, **place: object
 ) -> Iterator[Step]:
-    """Turn an update's (phase, case, values) into Steps, and return what the update returns."""
+    """Turn an update's (phase, case, values) into Steps, and return what the update returns.
+
+    ``place`` is the program and the tile, where there is a grid.
+    """
     while True:
         try:
             phase, case, values = next(phases)
         except StopIteration as finished:
             return finished.value
-        yield Step(phase, pass_index, block, start, stop, case, values)
+        yield Step(phase, pass_index, block, start, stop, case, values, **place)
 
 
 def blocks(n_cols: int, block: int) -> list[tuple[int, int, int]]:

@@ -1,0 +1,78 @@
+"""From what a user chose to a Trace: one place that knows which kind of inputs an entry takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from kernels import inputs, tile_inputs
+from kernels.algorithm import Algorithm
+from kernels.inputs import Case, Choice
+from kernels.tiles import Tiles
+from kernels.trace import Trace
+
+Schedule = int | Tiles
+
+
+def presets_for(entry: Algorithm) -> tuple[str, ...]:
+    """Return the presets that ``entry`` can be given; pasted numbers are one row."""
+    row = (*inputs.PRESETS, inputs.OWN_NUMBERS)
+    return row if entry.problem == "row" else tile_inputs.PRESETS
+
+
+def read_by(entry: Algorithm) -> tuple[str, ...]:
+    """Return the fields of a Choice that ``entry`` reads."""
+    own = ("numbers",) if entry.problem == "row" else ()
+    return ("preset", *entry.fields, "dtype", "seed", *own)
+
+
+def check_for(entry: Algorithm, name: str, value: object) -> object:
+    """Return one field of a Choice, checked alone. Raise InputError if it cannot be used."""
+    if entry.problem != "row":
+        return tile_inputs.check_watched(name, value)
+    if name == "numbers":
+        return inputs.read_numbers(value)
+    if name == "preset":
+        return inputs.one_of("preset", value, presets_for(entry))
+    return getattr(inputs.choose(**{name: value}), name)
+
+
+def choose_for(entry: Algorithm, given: Mapping[str, object]) -> Choice:
+    """Check the fields of ``given`` that ``entry`` reads and return what is to be watched.
+
+    Fields it does not read are ignored. Raise InputError at the first fault.
+    """
+    if entry.problem != "row":
+        return tile_inputs.choose_tiles(entry, given)
+    given = {**entry.defaults, **given}
+    return inputs.choose(**{name: given[name] for name in read_by(entry) if name in given})
+
+
+def arrays_for(entry: Algorithm, choice: Choice | Case) -> dict[str, np.ndarray]:
+    """Return the arrays that ``entry`` is given for a checked choice or case."""
+    if entry.problem == "attention":
+        return tile_inputs.attention_arrays(choice)
+    if entry.problem == "matmul":
+        return tile_inputs.matmul_arrays(choice)
+    if isinstance(choice, Case):
+        return inputs.make_matrix(choice, entry.has_values)
+    return inputs.make_arrays(choice, entry.has_values)
+
+
+def schedule_for(entry: Algorithm, choice: Choice | Case) -> Schedule:
+    """Return what ``entry.trace`` takes as its schedule."""
+    return choice.block if entry.problem == "row" else tile_inputs.tiles_of(entry, choice)
+
+
+def trace_for(entry: Algorithm, choice: Choice) -> Trace:
+    """Run the mirror of ``entry`` on a checked choice."""
+    return entry.trace(arrays_for(entry, choice), schedule_for(entry, choice), choice.dtype)
+
+
+def reference_for(entry: Algorithm, trace: Trace) -> Mapping[str, np.ndarray]:
+    """Return the float64 outputs for a trace's own inputs, each without a row axis of its own."""
+    if entry.problem != "row":
+        return entry.reference(trace.arrays, Tiles.of(trace.sizes))
+    arrays = {name: np.atleast_2d(array) for name, array in trace.arrays.items()}
+    return {name: np.asarray(array)[0] for name, array in entry.reference(arrays).items()}
