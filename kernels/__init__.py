@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from kernels import (
     attention_row,
+    flash_attention,
+    flash_backward,
+    matmul,
     naive_softmax,
     online_softmax,
     safe_softmax,
     single_softmax,
+    split_kv,
+    three_stage,
 )
 from kernels.algorithm import Algorithm
 
@@ -20,6 +25,11 @@ _ENTRIES = (
     safe_softmax.ENTRY,
     single_softmax.ENTRY,
     naive_softmax.ENTRY,
+    flash_attention.ENTRY,
+    flash_backward.ENTRY,
+    split_kv.ENTRY,
+    three_stage.ENTRY,
+    matmul.ENTRY,
 )
 
 ALGORITHMS: dict[str, Algorithm] = {entry.name: entry for entry in _ENTRIES}

@@ -23,8 +23,20 @@ os.environ["TRITON_DISABLE_LINE_INFO"] = "1"
 
 from kernels import ALGORITHMS
 
-POINTER = {"lse_ptr": "*fp32", "state_ptr": "*fp32"}
-CONSTEXPRS = {"BLOCK_N": 128, "BLOCK_D": 16}
+POINTER = {name: "*fp32" for name in ("lse_ptr", "state_ptr", "o_part_ptr", "lse_part_ptr")}
+CONSTEXPRS = {
+    "BLOCK_N": 128,
+    "BLOCK_D": 16,
+    "HEAD_DIM": 16,
+    "BLOCK_M": 64,
+    "BLOCK_K": 32,
+    "GROUP_M": 4,
+    "IS_CAUSAL": True,
+    "PRECISION": "ieee",
+    "BF16_BY_HAND": False,
+    "k_desc": None,
+    "v_desc": None,
+}
 
 
 def without_capture(source: str) -> str:
@@ -50,6 +62,16 @@ def load(path: Path, name: str):
     return module
 
 
+def capturing(module):
+    """Return the module's kernel that has a CAPTURE."""
+    (found,) = (
+        kernel
+        for name, kernel in vars(module).items()
+        if name.endswith("_kernel") and "CAPTURE" in kernel.arg_names
+    )
+    return found
+
+
 def compile_kernel(kernel, sm: int, dtype: str, capture: bool):
     """Return the compiled kernel for compute capability ``sm``, with pointers of ``dtype``."""
     import triton
@@ -61,6 +83,8 @@ def compile_kernel(kernel, sm: int, dtype: str, capture: bool):
     for name in kernel.arg_names:
         if name in constants:
             signature[name] = "constexpr"
+        elif name == "scale":
+            signature[name] = "fp32"
         elif name.endswith("_ptr"):
             signature[name] = POINTER.get(name, f"*{dtype}")
         else:
@@ -76,9 +100,7 @@ def main(sm: int, name: str, dtype: str = "fp32") -> None:
     with tempfile.TemporaryDirectory() as folder:
         bare = Path(folder) / "kernel.py"
         bare.write_text(without_capture(path.read_text("utf-8")), "utf-8")
-        kernels = [
-            getattr(load(p, n), f"{name}_kernel") for p, n in ((path, "full"), (bare, "bare"))
-        ]
+        kernels = [capturing(load(p, n)) for p, n in ((path, "full"), (bare, "bare"))]
         off, deleted = (compile_kernel(k, sm, dtype, capture=False) for k in kernels)
         on = compile_kernel(kernels[0], sm, dtype, capture=True)
     if on.asm["cubin"] == off.asm["cubin"]:

@@ -1,18 +1,23 @@
-"""Every entry of ALGORITHMS keeps its contract: costs, phases, names, outputs, and its files."""
+"""Every entry of ALGORITHMS keeps its contract: costs, phases, names, outputs, and its files.
+
+What the kernel's source must say is in test_kernel_sources.py.
+"""
 
 from __future__ import annotations
 
-import ast
 import itertools
+import re
 import string
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from kernels import ALGORITHMS
 from kernels.algorithm import Algorithm, Shape
+from kernels.attention import AttentionShape
+from kernels.errors import InputError
 from kernels.inputs import (
     DTYPES,
     ITEMSIZE,
@@ -20,34 +25,40 @@ from kernels.inputs import (
     MAX_COLS,
     MAX_HEAD_DIM,
     PRESETS,
-    choose,
-    make_arrays,
     round_to,
 )
+from kernels.problems import choose_for, reference_for, trace_for
+from kernels.product import MatmulShape
+from kernels.tiles import Tiles
 from kernels.trace import Trace
+from tests.rows import ROWS
 
-ENTRIES = list(ALGORITHMS.values())
-PHASES = ("load", "block_max", "new_max", "rescale", "accumulate", "normalize", "store")
-PANELS = {"scores", "weights", "outputs", "weighted_values"}
+GRIDS = {name: entry for name, entry in ALGORITHMS.items() if name not in ROWS}
+ROW_PANELS = {"scores", "weights", "outputs", "weighted_values"}
+GRID_PANELS = {"tiles", "rows", "matrices", "merge"}
 # Half the spacing of each dtype at 1: the largest relative error of one rounding.
 HALF_ULP = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+# Short blocks at every edge.
+SMALL = {"n_cols": 37, "block": 4, "head_dim": 4, "seq_q": 13, "seq_k": 18, "block_m": 4}
+SMALL |= {"mask": "causal", "size_m": 9, "size_n": 13, "size_k": 10, "block_k": 4, "n_splits": 3}
 
-pytestmark = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+each = pytest.mark.parametrize("entry", ALGORITHMS.values(), ids=lambda entry: entry.name)
+each_row = pytest.mark.parametrize("entry", ROWS.values(), ids=lambda entry: entry.name)
+each_grid = pytest.mark.parametrize("entry", GRIDS.values(), ids=lambda entry: entry.name)
 
 
-def trace_of(entry: Algorithm, *args, **kwargs) -> Trace:
-    choice = choose(*args, **kwargs)
-    return entry.trace(make_arrays(choice, entry.has_values), choice.block, choice.dtype)
+def trace_of(entry: Algorithm, **given) -> Trace:
+    return trace_for(entry, choose_for(entry, {**SMALL, **given}))
 
 
-def shape_of(trace: Trace) -> Shape:
-    sizes = trace.sizes
-    return Shape(1, sizes["n_cols"], sizes.get("head_dim", 1), ITEMSIZE[trace.dtype])
+def shape_of(entry: Algorithm, trace: Trace):
+    return entry.shape(trace.sizes, ITEMSIZE[trace.dtype])
 
 
 # Costs.
 
 
+@each_row
 @given(
     n_cols=st.integers(1, MAX_COLS),
     log_block=st.integers(0, MAX_BLOCK.bit_length() - 1),
@@ -55,10 +66,36 @@ def shape_of(trace: Trace) -> Shape:
     dtype=st.sampled_from(DTYPES),
 )
 def test_bytes_of_the_steps_sum_to_the_formula(entry, n_cols, log_block, head_dim, dtype):
-    trace = trace_of(entry, "normal", n_cols, 2**log_block, head_dim, dtype)
-    assert trace.traffic() == entry.hbm_bytes(shape_of(trace))
+    trace = trace_of(entry, n_cols=n_cols, block=2**log_block, head_dim=head_dim, dtype=dtype)
+    assert trace.traffic() == entry.hbm_bytes(shape_of(entry, trace))
 
 
+LENGTH, LOG_BLOCK = st.integers(1, 30), st.integers(2, 5)
+SIZES = ("seq_q", "seq_k", "size_m", "size_n", "size_k", "head_dim")
+
+
+@each_grid
+@settings(max_examples=30)
+@given(
+    lengths=st.tuples(*[LENGTH] * 5, st.integers(1, 9)),
+    log_blocks=st.tuples(LOG_BLOCK, LOG_BLOCK, LOG_BLOCK),
+    group_m=st.integers(1, 9),
+    n_splits=st.integers(1, 9),
+    mask=st.sampled_from(("none", "causal")),
+    dtype=st.sampled_from(DTYPES),
+)
+def test_bytes_of_the_tiles_sum_to_the_formula(entry, lengths, log_blocks, **given):
+    sizes = dict(zip(SIZES, lengths, strict=True))
+    blocks = (2**log for log in log_blocks)
+    sizes |= zip(("block_m", "block", "block_k"), blocks, strict=True)
+    try:
+        trace = trace_of(entry, **sizes, **given)
+    except InputError:  # too many tiles to watch
+        assume(False)
+    assert trace.traffic() == entry.hbm_bytes(shape_of(entry, trace))
+
+
+@each_row
 @pytest.mark.parametrize("n_cols, block", [(1, 1), (37, 8), (512, 512), (100, 1)])
 def test_every_pass_reads_every_score_once(entry, n_cols, block):
     trace = trace_of(entry, n_cols=n_cols, block=block, dtype="float16")
@@ -70,25 +107,46 @@ def test_every_pass_reads_every_score_once(entry, n_cols, block):
     assert sum(step.reads["x"] for step in loads) == entry.n_passes * n_cols * 2
 
 
-def test_costs_scale_with_rows_and_itemsize(entry):
-    one, many = Shape(1, 300, 8, 4), Shape(64, 300, 8, 4)
-    for cost in (entry.hbm_bytes, entry.naive_bytes):
-        assert {name: 64 * n for name, n in cost(one).items()} == cost(many)
-        assert all(n > 0 and isinstance(n, int) for n in cost(many).values())
-    assert entry.flops(many) == 64 * entry.flops(one) > 0
-    half = Shape(64, 300, 8, 2)
-    assert entry.min_bytes(half) < entry.min_bytes(many)
+def shapes(entry: Algorithm, itemsize: int, batch: int = 1) -> list:
+    """Return shapes of this entry's kind, with every edge that a cost formula has."""
+    tiles = Tiles(16, 32, 8, group_m=3, n_splits=5)
+    causal = Tiles(32, 16, n_splits=3, is_causal=True)
+    if entry.problem == "row":
+        return [Shape(batch, n, width, itemsize) for n in (1, 37, 4096) for width in (1, 64)]
+    if entry.problem == "matmul":
+        sizes = [(1, 1, 1), (37, 100, 64), (512, 16, 33)]
+        return [MatmulShape(m, n, k, itemsize, tiles) for m, n, k in sizes]
+    sizes = [(1, 1, 1, 1, 1), (4, 2, 37, 100, 64), (6, 1, 100, 37, 16), (8, 8, 1, 513, 128)]
+    return [AttentionShape(batch, *s, itemsize, t) for s in sizes for t in (tiles, causal)]
 
 
+@each
+def test_costs_scale_with_the_batch_and_the_itemsize(entry):
+    for one, many in zip(shapes(entry, 4), shapes(entry, 4, batch=6), strict=True):
+        times = 1 if entry.problem == "matmul" else 6
+        for cost in (entry.hbm_bytes, entry.naive_bytes):
+            assert {name: times * n for name, n in cost(one).items()} == cost(many)
+            assert all(n >= 0 and isinstance(n, int) for n in cost(many).values())
+        assert entry.flops(many) == times * entry.flops(one) > 0
+    for wide, half in zip(shapes(entry, 4), shapes(entry, 2), strict=True):
+        assert entry.min_bytes(half) < entry.min_bytes(wide)
+        assert entry.flops(half) == entry.flops(wide)
+
+
+@each
 def test_a_schedule_moves_no_less_than_the_least(entry):
-    for n_cols, width, size in itertools.product((1, 37, 4096), (1, 64), (2, 4)):
-        shape = Shape(1, n_cols, width, size)
-        moved = sum(entry.hbm_bytes(shape).values())
-        assert entry.min_bytes(shape) <= moved
-    assert set(entry.inputs) | {entry.output, *entry.extra_outputs} == set(entry.hbm_bytes(shape))
+    for shape in itertools.chain(shapes(entry, 2), shapes(entry, 4)):
+        moved = entry.hbm_bytes(shape)
+        if getattr(getattr(shape, "tiles", None), "is_causal", False):
+            continue  # keys that no query sees are never loaded, and count as loaded in the least
+        assert entry.min_bytes(shape) <= sum(moved.values())
+    public = {*entry.inputs, entry.output, *entry.extra_outputs}
+    assert public <= set(moved)
+    # What else is moved is written by one kernel and read by a later one.
+    assert entry.n_passes > 1 or public == set(moved)
 
 
-# Outputs.
+# Outputs. Those of grids are held to float64 in test_tile_mirrors.py.
 
 
 def overflows(entry: Algorithm, x: np.ndarray, dtype: str) -> bool:
@@ -106,8 +164,7 @@ def assert_output(entry: Algorithm, trace: Trace) -> None:
     if overflows(entry, x, trace.dtype):
         assert not np.isfinite(trace.outputs[entry.output]).all() or not trace.outputs["y"].any()
         return
-    arrays = {name: np.atleast_2d(array) for name, array in trace.arrays.items()}
-    wanted = entry.reference(arrays)
+    wanted = reference_for(entry, trace)
     assert set(wanted) == set(trace.outputs) == {entry.output, *entry.extra_outputs}
     half_ulp = HALF_ULP[trace.dtype]
     slack = 1e-6
@@ -115,7 +172,7 @@ def assert_output(entry: Algorithm, trace: Trace) -> None:
         slack = 2 * half_ulp  # the exponentials themselves are rounded to float16
     for name, got in trace.outputs.items():
         assert got.dtype == np.float32
-        reference = np.asarray(wanted[name][0])
+        reference = np.asarray(wanted[name])
         got64 = got.reshape(reference.shape).astype(np.float64)
         np.testing.assert_array_equal(np.isfinite(got64), np.isfinite(reference))
         finite = np.isfinite(reference)
@@ -127,25 +184,30 @@ def assert_output(entry: Algorithm, trace: Trace) -> None:
         assert (np.abs(got64[finite] - reference[finite]) <= bound).all()
 
 
+@each_row
 @pytest.mark.parametrize("preset", PRESETS)
 def test_float32_outputs_agree_with_float64(entry, preset):
     for n_cols in (1, 2, 37, 64, 100, 512):
         for block in (2**i for i in range(10)):
-            assert_output(entry, trace_of(entry, preset, n_cols, block, 4))
+            assert_output(entry, trace_of(entry, preset=preset, n_cols=n_cols, block=block))
 
 
+@each_row
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_half_precision_outputs_agree_with_float64(entry, preset, dtype):
     for n_cols, block in [(1, 1), (2, 1), (37, 4), (100, 32), (512, 64)]:
-        assert_output(entry, trace_of(entry, preset, n_cols, block, 4, dtype))
+        sizes = {"n_cols": n_cols, "block": block}
+        assert_output(entry, trace_of(entry, preset=preset, dtype=dtype, **sizes))
 
 
+@each
 def test_outputs_are_what_the_dtype_can_hold(entry):
     for dtype in DTYPES:
-        trace = trace_of(entry, "normal", 37, 8, 3, dtype)
-        output = trace.outputs[entry.output]
-        np.testing.assert_array_equal(output, round_to(output, dtype))
+        trace = trace_of(entry, dtype=dtype)
+        for name, output in trace.outputs.items():
+            if name != "lse":  # always float32
+                np.testing.assert_array_equal(output, round_to(output, dtype))
 
 
 # The formula, the state and the panels name what the trace has.
@@ -155,10 +217,11 @@ def all_variables(trace: Trace) -> set[str]:
     return set().union(*(step.values for step in trace.steps))
 
 
+@each
 def test_stanzas_name_phases_and_variables_of_the_trace(entry):
-    trace = trace_of(entry, "normal", 32, 4, 4)
+    trace = trace_of(entry)
     variables = all_variables(trace)
-    emitted = {}
+    emitted = {}  # in the order in which the phases first run
     for step in trace.steps:
         emitted.setdefault((step.phase, step.pass_index), set()).update(step.values)
     for stanza in entry.stanzas:
@@ -167,39 +230,47 @@ def test_stanzas_name_phases_and_variables_of_the_trace(entry):
             assert line.target in assigned
             named = {field for _, field, _, _ in string.Formatter().parse(line.expression) if field}
             assert named <= variables
-    order = [(stanza.pass_index, PHASES.index(stanza.phase)) for stanza in entry.stanzas]
+    order = [list(emitted).index((stanza.phase, stanza.pass_index)) for stanza in entry.stanzas]
     assert order == sorted(set(order))
 
 
+@each
 def test_every_step_that_assigns_is_in_the_formula(entry):
-    trace = trace_of(entry, "normal", 32, 4, 4)
+    trace = trace_of(entry)
     explained = {(stanza.phase, stanza.pass_index) for stanza in entry.stanzas}
     assert {(s.phase, s.pass_index) for s in trace.steps if s.values} <= explained
 
 
+@each
 def test_state_and_panels_are_of_the_trace(entry):
-    variables = all_variables(trace_of(entry, "normal", 32, 4, 4))
+    variables = all_variables(trace_of(entry))
     assert set(entry.on_chip) <= variables
     assert set(entry.captured) <= variables
-    assert set(entry.on_chip) <= set(entry.captured)
-    assert set(entry.panels) <= PANELS and len(set(entry.panels)) == len(entry.panels)
+    # What has no capture still says what it keeps.
+    assert set(entry.on_chip) <= set(entry.captured) or not entry.captured
+    assert set(entry.panels) <= (ROW_PANELS if entry.problem == "row" else GRID_PANELS)
+    assert len(set(entry.panels)) == len(entry.panels)
     assert ("weighted_values" in entry.panels) == entry.has_values
+    assert ("matrices" in entry.panels) == bool(entry.matrices)
 
 
+@each_row
 def test_captured_state_is_known_after_every_block(entry):
-    trace = trace_of(entry, "normal", 32, 4, 4)
+    trace = trace_of(entry, n_cols=32)
     n_blocks = 1 if entry.whole_row else 8
     for field in entry.captured:
         blocks = {step.block for step in trace.steps if field in step.values}
         assert blocks >= set(range(n_blocks))
 
 
+@each_row
 def test_steps_are_in_order_and_know_their_columns(entry):
-    trace = trace_of(entry, "masked_tail", 37, 8, 4)
+    trace = trace_of(entry, preset="masked_tail", block=8)
     block = trace.sizes["block"]
     places = []
     for step in trace.steps:
-        assert step.phase in PHASES and 0 <= step.pass_index < entry.n_passes
+        assert 0 <= step.pass_index < entry.n_passes
+        assert step.program is None and step.tile is None
         places.append((step.pass_index, np.inf if step.block is None else step.block))
         if step.block is None:
             assert (step.start, step.stop) == (0, 37)
@@ -211,118 +282,32 @@ def test_steps_are_in_order_and_know_their_columns(entry):
     assert places == sorted(places)
 
 
+@each
 def test_the_name_is_the_folder_and_the_traces(entry):
     assert ALGORITHMS[entry.name] is entry
     assert (entry.folder / "__init__.py").exists() and (entry.folder / "mirror.py").exists()
-    trace = trace_of(entry, "normal", 8, 4, 2, "float16")
+    trace = trace_of(entry, dtype="float16")
     assert trace.algorithm == entry.name and trace.dtype == "float16"
     assert set(trace.arrays) == set(entry.inputs)
-
-
-# The kernel is the mirror, written again.
-
-
-def phases_in_order(pairs) -> dict[int, list[str]]:
-    """Return, by pass, each phase once, in the order of its first appearance."""
-    order: dict[int, list[str]] = {}
-    for pass_index, phase in pairs:
-        seen = order.setdefault(pass_index, [])
-        if phase not in seen:
-            seen.append(phase)
-    return order
-
-
-def jitted(entry: Algorithm) -> dict[str, ast.FunctionDef]:
-    tree = ast.parse((entry.folder / "kernel.py").read_text("utf-8"))
-    return {
-        node.name: node
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef)
-        and any(ast.unparse(d).startswith("triton.jit") for d in node.decorator_list)
-    }
-
-
-def executed_markers(entry: Algorithm) -> list[tuple[int, str]]:
-    """Return (pass, phase) of the kernel's marked lines, in the order in which they run."""
-    functions = jitted(entry)
-    marked = {line.number: line for line in entry.source if line.phase}
-    (kernel,) = (node for name, node in functions.items() if name.endswith("_kernel"))
-
-    def markers(function: ast.FunctionDef):
-        called = {
-            node.lineno: functions[node.func.id]
-            for node in ast.walk(function)
-            if isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id in functions
-        }
-        for number in range(function.lineno, function.end_lineno + 1):
-            if number in called:
-                yield from markers(called[number])
-            if number in marked:
-                yield marked[number].pass_index, marked[number].phase
-
-    return list(markers(kernel))
-
-
-def test_kernel_marks_the_mirrors_phases_in_the_mirrors_order(entry):
-    trace = trace_of(entry, "normal", 32, 4, 4)
-    mirror = phases_in_order((step.pass_index, step.phase) for step in trace.steps)
-    assert phases_in_order(executed_markers(entry)) == mirror
-
-
-def test_every_marked_line_runs(entry):
-    marked = sorted((line.pass_index, line.phase) for line in entry.source if line.phase)
-    assert sorted(executed_markers(entry)) == marked
-
-
-def test_shown_source_is_the_file(entry):
-    lines = (entry.folder / "kernel.py").read_text("utf-8").splitlines()
-    for line in entry.source:
-        assert lines[line.number - 1].startswith(line.code.split("  # [")[0].rstrip())
-        assert "#:" not in line.code
-    assert entry.source[0].code.startswith("@triton.jit")
-
-
-def test_update_is_the_same_function_in_kernel_and_mirror(entry):
-    tree = ast.parse((entry.folder / "mirror.py").read_text("utf-8"))
-    mirror = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}.get("update")
-    kernel = jitted(entry).get("update")
-    assert (mirror is None) == (kernel is None)
-    if kernel is None:
-        assert "rescale" not in {stanza.phase for stanza in entry.stanzas}
-        return
-    arguments = [[arg.arg for arg in node.args.args] for node in (mirror, kernel)]
-    assert arguments[0] == arguments[1]
-    returned = [
-        [ast.unparse(item) for item in node.body[-1].value.elts] for node in (mirror, kernel)
-    ]
-    # The kernel may return more, for the capture.
-    assert returned[0] == returned[1][: len(returned[0])]
-
-
-def test_kernel_has_capture_and_one_entry_point(entry):
-    functions = jitted(entry)
-    (kernel,) = (node for name, node in functions.items() if name.endswith("_kernel"))
-    assert kernel.name == f"{entry.name}_kernel"
-    constants = [a.arg for a in kernel.args.args if ast.unparse(a.annotation or a) != a.arg]
-    assert "CAPTURE" in constants and all(name.isupper() for name in constants)
-    (launch,) = (
-        node
-        for node in ast.parse((entry.folder / "kernel.py").read_text("utf-8")).body
-        if isinstance(node, ast.FunctionDef) and node.name == "launch"
-    )
-    # One call fits all: an algorithm without values takes v=None.
-    assert [a.arg for a in launch.args.args] == ["x", "v"]
-    assert len(launch.args.defaults) == 2 - len(entry.inputs)
+    assert list(trace.outputs) == [entry.output, *entry.extra_outputs]
+    assert set(trace.outputs) == set(reference_for(entry, trace))
 
 
 # The lesson.
 
 
-def test_lesson_is_written(entry):
-    text = (entry.folder / "lesson.en.md").read_text("utf-8")
-    assert text.startswith("# ")
-    assert 120 <= len(text.split()) <= 400
-    assert entry.lesson("en") == text
-    assert entry.lesson("xx") == text  # a language without a lesson falls back to English
+@each
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_lesson_is_written(entry, language):
+    path = entry.folder / f"lesson.{language}.md"
+    if language == "zh" and entry.problem == "row" and not path.exists():
+        assert entry.lesson("zh") == entry.lesson("en")
+        return
+    text = path.read_text("utf-8")
+    assert entry.lesson(language) == text
+    assert re.findall(r"^# ", text, re.MULTILINE) == ["# "] and text.startswith("# ")
+    words = len(text.split())
+    if language == "zh":
+        words = len(re.findall(r"[\u4e00-\u9fff]", text)) / 1.6  # about so many in a word
+    assert 120 <= words <= 400
+    assert entry.lesson("xx") == entry.lesson("en")  # as where a language has no lesson

@@ -20,13 +20,13 @@ if not ON_GPU:
 # tests are collected, and not in whichever test comes first.
 pytest.importorskip("triton", reason="Triton exists for Linux only")
 
-from kernels import ALGORITHMS
 from kernels.inputs import DTYPES, PRESETS, choose, make_arrays
+from tests.rows import ROWS
 
 DEVICE = "cuda" if ON_GPU else "cpu"
 # An interpreted block takes milliseconds, so rows of hundreds of one-column blocks take minutes.
 EVERY_BLOCK = ON_GPU or os.environ.get("BLOCKWISE_EVERY_BLOCK") == "1"
-SOFTMAXES = [name for name, entry in ALGORITHMS.items() if not entry.has_values]
+SOFTMAXES = [name for name, entry in ROWS.items() if not entry.has_values]
 SAFE = [name for name in SOFTMAXES if name != "naive_softmax"]
 TORCH = {name: getattr(torch, name) for name in DTYPES}
 
@@ -39,7 +39,7 @@ MAX_ULPS = 16 if ON_GPU else 8
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy on NaN and inf
 
 
-MODULES = {name: importlib.import_module(entry.kernel_module) for name, entry in ALGORITHMS.items()}
+MODULES = {name: importlib.import_module(entry.kernel_module) for name, entry in ROWS.items()}
 
 
 def launch(name, x, v=None, **settings):
@@ -94,9 +94,9 @@ def assert_state_agrees(entry, trace, state):
 
 @pytest.mark.parametrize("n_cols", [1, 2, 37, 64, 100, 512])
 @pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", ROWS)
 def test_kernel_state_and_output_agree_with_the_mirror(name, preset, n_cols):
-    entry = ALGORITHMS[name]
+    entry = ROWS[name]
     smallest = 1 if EVERY_BLOCK else n_cols // 16
     blocks = [1] if entry.whole_row else [b for b in (2**k for k in range(10)) if b >= smallest]
     for block in blocks:
@@ -213,9 +213,9 @@ def views(dtype):
 
 @pytest.mark.parametrize("layout", views(torch.float32))
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", ROWS)
 def test_any_layout_gives_what_its_contiguous_copy_gives(name, dtype, layout):
-    entry = ALGORITHMS[name]
+    entry = ROWS[name]
     x = views(TORCH[dtype])[layout]
     v = views(TORCH[dtype])[layout].T if entry.has_values else None
     plain = launch(name, x.contiguous(), None if v is None else v.contiguous(), block=8)
@@ -225,9 +225,9 @@ def test_any_layout_gives_what_its_contiguous_copy_gives(name, dtype, layout):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", ROWS)
 def test_output_is_overwritten_and_nothing_around_it(name, dtype):
-    entry = ALGORITHMS[name]
+    entry = ROWS[name]
     v = random(37, 5, dtype=TORCH[dtype]) if entry.has_values else None
     width = 5 if entry.has_values else 37
     arena = torch.full((5, width + 4), NAN, dtype=TORCH[dtype], device=DEVICE)
@@ -239,9 +239,9 @@ def test_output_is_overwritten_and_nothing_around_it(name, dtype):
     assert torch.isnan(arena).all()
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", ROWS)
 def test_empty_inputs_give_empty_outputs(name):
-    entry = ALGORITHMS[name]
+    entry = ROWS[name]
     for rows, cols in [(0, 8), (4, 0), (0, 0)]:
         v = torch.zeros(cols, 3, device=DEVICE) if entry.has_values else None
         outputs = launch(name, torch.zeros(rows, cols, device=DEVICE), v).outputs
@@ -253,9 +253,9 @@ def test_empty_inputs_give_empty_outputs(name):
         assert outputs.outputs["lse"].tolist() == pytest.approx([math.log(4)] * 2)
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", ROWS)
 def test_capture_changes_no_output_and_runs_repeat_bit_for_bit(name):
-    entry = ALGORITHMS[name]
+    entry = ROWS[name]
     x = random(3, 50)
     v = random(50, 4) if entry.has_values else None
     first = launch(name, x, v, block=16)
@@ -267,9 +267,7 @@ def test_capture_changes_no_output_and_runs_repeat_bit_for_bit(name):
 
 def test_each_kernel_says_its_path():
     x, v = random(2, 10), random(10, 2)
-    paths = {
-        name: launch(name, x, v if name == "attention_row" else None).path for name in ALGORITHMS
-    }
+    paths = {name: launch(name, x, v if name == "attention_row" else None).path for name in ROWS}
     assert paths == {
         "attention_row": "online",
         "online_softmax": "online",
@@ -279,7 +277,7 @@ def test_each_kernel_says_its_path():
     }
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", ROWS)
 @pytest.mark.parametrize(
     ("x", "settings", "error", "sentence"),
     [
@@ -298,7 +296,7 @@ def test_each_kernel_says_its_path():
 def test_mistakes_are_refused_in_a_sentence(name, x, settings, error, sentence):
     move = {k: t.to(DEVICE) if torch.is_tensor(t) else t for k, t in settings.items()}
     x = x.to(DEVICE) if torch.is_tensor(x) else x
-    v = torch.zeros(4, 2, device=DEVICE) if ALGORITHMS[name].has_values else None
+    v = torch.zeros(4, 2, device=DEVICE) if ROWS[name].has_values else None
     if v is not None and torch.is_tensor(x) and x.is_floating_point():
         v = v.to(x.dtype)
     with pytest.raises(error, match=sentence):
@@ -308,7 +306,7 @@ def test_mistakes_are_refused_in_a_sentence(name, x, settings, error, sentence):
 @pytest.mark.parametrize("block", [0, -128, 3, 1000, True, 4.0, None])
 @pytest.mark.parametrize("name", ["online_softmax", "attention_row", "safe_softmax"])
 def test_blocks_that_are_no_power_of_two_are_refused(name, block):
-    v = torch.zeros(4, 2, device=DEVICE) if ALGORITHMS[name].has_values else None
+    v = torch.zeros(4, 2, device=DEVICE) if ROWS[name].has_values else None
     with pytest.raises((ValueError, TypeError), match="block must be"):
         launch(name, torch.zeros(2, 4, device=DEVICE), v, block=block)
 
@@ -356,7 +354,7 @@ def test_a_cpu_tensor_is_refused_by_name_on_a_gpu(name):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Triton exists for Linux only")
 @pytest.mark.parametrize("sm", [80, 90])
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", ROWS)
 def test_capture_costs_nothing_when_it_is_off(name, sm):
     command = [sys.executable, "-m", "tests.compile_for", str(sm), name]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels import ALGORITHMS
 from kernels.inputs import round_to
 from kernels.trace import Trace
+from tests.rows import ROWS
 
 INF, NAN = math.inf, math.nan
-SAFE = [entry for entry in ALGORITHMS.values() if "m" in entry.on_chip]
+SAFE = [entry for entry in ROWS.values() if "m" in entry.on_chip]
 SOFTMAX = [entry for entry in SAFE if not entry.has_values]
 # Those that keep (m, l) while they pass over the row, so that what they hold can be followed.
 RUNNING = [entry for entry in SAFE if any(stanza.phase == "rescale" for stanza in entry.stanzas)]
@@ -236,7 +236,7 @@ def test_large_scores_do_not_overflow(entry):
 
 
 def naive(x, dtype):
-    (entry,) = (e for e in ALGORITHMS.values() if "m" not in e.on_chip)
+    (entry,) = (e for e in ROWS.values() if "m" not in e.on_chip)
     return weights(entry, x, 2, dtype)
 
 

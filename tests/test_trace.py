@@ -10,17 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels import ALGORITHMS
-from kernels.inputs import DTYPES, MAX_COLS, MAX_HEAD_DIM, PRESETS, choose, make_arrays
+from kernels import ALGORITHMS, tile_inputs
+from kernels.inputs import DTYPES, MAX_COLS, MAX_HEAD_DIM, PRESETS
+from kernels.problems import choose_for, trace_for
 from kernels.trace import SIGNIFICANT_DIGITS, Step, Trace, blocks, decode, encode
+from tests.rows import ROWS
 
-ENTRIES = list(ALGORITHMS.values())
-BY_NAME = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+BY_NAME = pytest.mark.parametrize("entry", ALGORITHMS.values(), ids=lambda entry: entry.name)
+EACH_ROW = pytest.mark.parametrize("entry", ROWS.values(), ids=lambda entry: entry.name)
+GRIDS = [entry for entry in ALGORITHMS.values() if entry.problem != "row"]
+EACH_GRID = pytest.mark.parametrize("entry", GRIDS, ids=lambda entry: entry.name)
+# Lengths that are no multiple of the block, and queries that see no key.
+GRID_SIZES = {"seq_q": 13, "seq_k": 10, "head_dim": 3, "size_m": 9, "size_n": 13, "size_k": 10}
 
 
-def trace_of(entry, *args, **kwargs) -> Trace:
-    choice = choose(*args, **kwargs)
-    return entry.trace(make_arrays(choice, entry.has_values), choice.block, choice.dtype)
+def trace_of(entry, **given) -> Trace:
+    return trace_for(entry, choose_for(entry, given))
 
 
 def compact(trace: Trace) -> str:
@@ -28,24 +33,34 @@ def compact(trace: Trace) -> str:
 
 
 @BY_NAME
-@pytest.mark.parametrize("preset", PRESETS)
-def test_json_has_no_nan_or_infinity(entry, preset):
-    for dtype in DTYPES:
-        text = compact(trace_of(entry, preset, 37, 4, 3, dtype))
-        assert "NaN" not in text and "Infinity" not in text
+def test_json_has_no_nan_or_infinity(entry):
+    presets = PRESETS if entry.problem == "row" else tile_inputs.PRESETS
+    sizes = {"n_cols": 37, "block": 4, "mask": "causal", **GRID_SIZES}
+    for preset in presets:
+        for dtype in DTYPES:
+            text = compact(trace_of(entry, preset=preset, dtype=dtype, **sizes))
+            assert "NaN" not in text and "Infinity" not in text
 
 
-@BY_NAME
+@EACH_ROW
 def test_json_of_special_numbers(entry):
-    text = compact(trace_of(entry, "own", numbers="inf nan -inf 1 2 3 1e38 -1e-42"))
+    text = compact(trace_of(entry, preset="own", numbers="inf nan -inf 1 2 3 1e38 -1e-42"))
     back = json.loads(text)
     assert back["arrays"]["x"][:3] == ["inf", "nan", "-inf"]
 
 
-@BY_NAME
+@EACH_ROW
 @pytest.mark.parametrize("n_cols, block", [(1, 1), (37, 8), (64, 64), (100, 512)])
 def test_json_holds_the_whole_trace(entry, n_cols, block):
-    trace = trace_of(entry, n_cols=n_cols, block=block)
+    assert_json_holds(entry, trace_of(entry, n_cols=n_cols, block=block))
+
+
+@EACH_GRID
+def test_json_holds_the_whole_trace_of_a_grid(entry):
+    assert_json_holds(entry, trace_of(entry, block=4, mask="causal", **GRID_SIZES))
+
+
+def assert_json_holds(entry, trace: Trace) -> None:
     back = json.loads(compact(trace))
     assert back["algorithm"] == entry.name and back["sizes"] == dict(trace.sizes)
     assert len(back["steps"]) == len(trace.steps)
@@ -55,6 +70,8 @@ def test_json_holds_the_whole_trace(entry, n_cols, block):
             drawn["pass"],
             drawn["block"],
         )
+        assert drawn.get("program") == step.program
+        assert tuple(drawn.get("tile", ())) == (step.tile or ())
         assert set(drawn.get("values", {})) == set(step.values)
         for name, value in step.values.items():
             close = np.testing.assert_allclose
@@ -84,7 +101,7 @@ def test_encode_gives_plain_json_types():
 def sizes_up_to_512_steps() -> list[tuple[str, int, int, int]]:
     """Return (algorithm, n_cols, block, head_dim): the longest runs of at most 512 sub-steps."""
     found = []
-    for entry in ENTRIES:
+    for entry in ROWS.values():
         for block in (1, 2, 4, 8, 16):
             four, eight = (
                 len(trace_of(entry, n_cols=n * block, block=block).steps) for n in (4, 8)
@@ -99,9 +116,16 @@ def sizes_up_to_512_steps() -> list[tuple[str, int, int, int]]:
 @pytest.mark.parametrize("name, n_cols, block, head_dim", sizes_up_to_512_steps())
 @pytest.mark.parametrize("preset", ["normal", "rising", "huge"])
 def test_512_steps_fit_in_150_kb(name, n_cols, block, head_dim, preset):
-    trace = trace_of(ALGORITHMS[name], preset, n_cols, block, head_dim)
+    sizes = {"n_cols": n_cols, "block": block, "head_dim": head_dim}
+    trace = trace_of(ROWS[name], preset=preset, **sizes)
     assert len(trace.steps) <= 512
     assert len(compact(trace).encode()) <= 150_000
+
+
+@EACH_GRID
+def test_what_a_grid_starts_with_fits_in_400_kb(entry):
+    """A few hundred tiles of the largest sizes come to 3 MB; the start must not take a second."""
+    assert len(compact(trace_of(entry)).encode()) <= 400_000
 
 
 def test_state_is_the_fold_of_what_steps_assigned():
