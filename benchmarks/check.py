@@ -66,12 +66,12 @@ def run_kernel(entry: Algorithm, case: Case, arrays: Arrays, device: Device) -> 
     integer = getattr(torch, _AS_INTEGER[case.dtype])
     out = tensors[0].new_empty((case.n_rows, width))
     out.view(integer).fill_(POISON[case.dtype])
-    with _quiet():
+    with quiet():
         launched = launch(
             *tensors, block=case.block, num_warps=case.num_warps, capture=True, out=out
         )
         # A fault is reported by whichever call comes next: let it be this one.
-        _wait(device)
+        wait(device)
     n_unwritten = int((out.view(integer) == POISON[case.dtype]).sum())
     outputs = {name: _numpy(tensor) for name, tensor in launched.outputs.items()}
     state = None if launched.state is None else _numpy(launched.state)
@@ -84,9 +84,9 @@ def run_torch(entry: Algorithm, case: Case, arrays: Arrays, device: Device) -> n
 
     torch.set_float32_matmul_precision("highest")  # no TF32: a float32 product is one
     tensors = _tensors(entry, case, arrays, device)
-    with torch.no_grad(), _quiet():
+    with torch.no_grad(), quiet():
         result = TORCH[entry.torch_expression](torch, *tensors)
-        _wait(device)
+        wait(device)
     return _numpy(result)
 
 
@@ -104,7 +104,7 @@ def _numpy(tensor) -> np.ndarray:
     return tensor.detach().float().cpu().numpy()
 
 
-def _wait(device: Device) -> None:
+def wait(device: Device) -> None:
     """Wait for the GPU, where there is one."""
     if device.kind == "gpu":
         import torch
@@ -113,7 +113,7 @@ def _wait(device: Device) -> None:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Silence NumPy, which is the interpreter's arithmetic: NaN and infinities are wanted here."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -167,7 +167,7 @@ def judge(
         worst_row=worst_row,
         n_outputs=actual.size,
         n_compared=by_torch[kept].size,
-        n_same_bits=_n_same_bits(actual[kept], by_torch[kept]),
+        n_same_bits=cmp.n_same_bits(actual[kept], by_torch[kept]),
         n_unwritten=ran.n_unwritten,
         n_masked_rows=int(masked.sum()),
         n_state_rows=len(compared),
@@ -295,12 +295,6 @@ def _details(
         state = compared.get(row, states.RowState({}, {}, {}))
         details.append(RowDetail(row, outputs, state.kernel, state.mirror, state.ulps))
     return tuple(details)
-
-
-def _n_same_bits(a: np.ndarray, b: np.ndarray) -> int:
-    """Return how many elements are the same to the last bit, the sign of 0 included; NaN is NaN."""
-    same = (a == b) & (np.signbit(a) == np.signbit(b))
-    return int((same | (np.isnan(a) & np.isnan(b))).sum())
 
 
 def _next_power_of_two(n: int) -> int:

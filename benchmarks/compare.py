@@ -77,6 +77,12 @@ def without_rows(comparison: Comparison, excluded: np.ndarray, n_rows: int) -> n
     return ulps
 
 
+def n_same_bits(a: np.ndarray, b: np.ndarray) -> int:
+    """Return how many elements are the same to the last bit, the sign of 0 included; NaN is NaN."""
+    same = (a == b) & (np.signbit(a) == np.signbit(b))
+    return int((same | (np.isnan(a) & np.isnan(b))).sum())
+
+
 def map_step(n_rows: int, n_cols: int) -> tuple[int, int]:
     """Return how many (rows, cols) of elements one cell of a map stands for."""
     return max(1, -(-n_rows // MAX_MAP)), max(1, -(-n_cols // MAX_MAP))

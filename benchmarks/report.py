@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from benchmarks import tile_report
 from benchmarks.messages import JobFailed
-from benchmarks.results import CheckResult, Device
+from benchmarks.results import CheckResult, Device, QuickResult, TileCheckResult
+from kernels import ALGORITHMS
 from kernels.errors import InputError
 from kernels.inputs import Case
 from kernels.trace import encode
 
-Outcome = CheckResult | JobFailed | InputError
+Outcome = CheckResult | TileCheckResult | QuickResult | JobFailed | InputError
 
 ROW = "{:15} {:8} {:>12} {:>6} {:7} {:>9} {:>9} {:>8} {:>8}  {:18} {}"
 GROUP = "{:15} {:8} {:>11} {:>10} {:>9} {:>9} {:>9}  {:18}"
 MAX_EXAMPLES = 12  # of failed checks that a summary lists
+NOT_IN_JSON = ("device", "maps", "map_step", "histogram", "rows", "state_maps", "state_step")
 
 
 def device_line(device: Device) -> str:
@@ -40,10 +43,22 @@ def overflow_is_due(result: CheckResult) -> bool:
 def is_right(outcome: Outcome) -> bool:
     """Whether a check gave what it should: passed, or overflowed where that is the lesson."""
     if not isinstance(outcome, CheckResult):
-        return False
+        return tile_report.is_right(outcome)
     return outcome.verdict == "passed" or (
         outcome.verdict == "overflowed" and overflow_is_due(outcome)
     )
+
+
+def tables(outcomes: Sequence[tuple[str, Case, Outcome]], is_matrix: bool) -> list[str]:
+    """Return a table of the checks on rows and one of those on tiles; summed up for a matrix."""
+    on_rows = [each for each in outcomes if ALGORITHMS[each[0]].problem == "row"]
+    on_tiles = [each for each in outcomes if ALGORITHMS[each[0]].problem != "row"]
+    lines = (summary if is_matrix else rows)(on_rows) if on_rows else []
+    if on_rows and on_tiles:
+        lines.append("")
+    if on_tiles:
+        lines += (tile_report.summary if is_matrix else tile_report.rows)(on_tiles)
+    return lines
 
 
 def rows(outcomes: Iterable[tuple[str, Case, Outcome]]) -> list[str]:
@@ -144,13 +159,12 @@ def _group(name: str, dtype: str, group: Sequence[Outcome]) -> str:
 def as_json(name: str, case: Case, outcome: Outcome) -> dict:
     """Return one check's numbers, without maps and rows; NaN and infinities are strings."""
     record: dict = {"algorithm": name, "case": dataclasses.asdict(case)}
-    if not isinstance(outcome, CheckResult):
+    if isinstance(outcome, Exception):
         return {**record, "verdict": "error", "error": str(outcome)}
-    left_out = ("device", "case", "maps", "map_step", "histogram", "rows")
-    for field in dataclasses.fields(outcome):
-        if field.name not in left_out:
-            record[field.name] = _plain(getattr(outcome, field.name))
-    return {**record, "overflow_is_due": overflow_is_due(outcome)}
+    record |= {k: v for k, v in _fields(outcome).items() if k not in record}
+    if isinstance(outcome, CheckResult):
+        record["overflow_is_due"] = overflow_is_due(outcome)
+    return record
 
 
 def device_json(device: Device) -> dict:
@@ -158,10 +172,18 @@ def device_json(device: Device) -> dict:
     return dataclasses.asdict(device)
 
 
+def _fields(record: object) -> dict:
+    """Return a record's fields as JSON can hold them, without what only pictures need."""
+    names = [field.name for field in dataclasses.fields(record) if field.name not in NOT_IN_JSON]
+    return {name: _plain(getattr(record, name)) for name in names}
+
+
 def _plain(value: object) -> object:
     """Return ``value`` as JSON can hold it."""
     if dataclasses.is_dataclass(value):
-        value = dataclasses.asdict(value)
-    if isinstance(value, dict):
+        return _fields(value)
+    if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
-    return value if isinstance(value, str | bool | int) else encode(value)
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, str | bool | int) else encode(value)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kernels.inputs import Case
+from kernels.tiles import Tiles
 
 # Below this magnitude a relative error is taken against the floor instead of the value.
 REL_FLOOR = 1e-6
@@ -125,6 +126,132 @@ class CheckResult:
     state_ulps: Mapping[str, float]
     n_compared: int = 0
     extra: Mapping[str, ErrorStats] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class OutputCheck:
+    """One output of an algorithm on tiles, held against float64 and against torch.
+
+    Heads are numbered batch by batch: head h of batch b is b x heads + h, of dk and dv with
+    kv_heads. A matrix product is one head. ULPs are of the dtype at the row's largest output; of
+    gradients at the head's largest, since the gradient of a query that sees one key is 0 but for
+    rounding; of lse float32's at the larger of 1 and |lse|.
+
+    name        "o", "lse", "dq", "dk", "dv" or "c"
+    kernel      the kernel's errors against float64
+    torch       the rival's; None where torch gives no such output, as for lse
+    between     the kernel against the rival; None likewise
+    tolerance   the largest absolute error that passes
+    n_compared  of ``n_outputs`` elements, those held against the rival: masked rows are not
+    n_same_bits of ``n_compared``, those bit-identical to the rival's; a NaN is like any other
+    n_unwritten elements that still held the poison they were filled with before the launch
+    n_outside   elements next to the output, before and after, that the kernel wrote by mistake
+    maps        "kernel" and, where there is a rival, "torch" and "between" -> [rows, cols] ULPs of
+                ``worst_head``, as in `CheckResult`; a cell is the largest of ``map_step`` elements
+    by_head     "kernel" and "torch" -> [heads] largest ULPs of each head; NaN where one mismatches
+    by_block    [row blocks] largest ULPs of the kernel over all heads, NaN where one mismatches
+    block_rows  how many rows a row block has
+    worst_head  the head with the most mismatches, or else the largest error; ``worst_row`` in it
+    histogram   "edges" in ULPs, "kernel" and "torch" counts, over all heads; masked rows left out
+    """
+
+    name: str
+    kernel: ErrorStats
+    torch: ErrorStats | None
+    between: ErrorStats | None
+    tolerance: float
+    passed: bool
+    n_outputs: int
+    n_compared: int
+    n_same_bits: int
+    n_unwritten: int
+    n_outside: int
+    maps: Mapping[str, np.ndarray]
+    map_step: tuple[int, int]
+    by_head: Mapping[str, np.ndarray]
+    by_block: np.ndarray
+    block_rows: int
+    worst_head: int
+    worst_row: int
+    histogram: Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class TileCheckResult:
+    """A kernel on tiles, attention or a matrix product, held against torch and float64.
+
+    tiles       the schedule that ran
+    verdict     "passed" or "failed"
+    rival       what torch's outputs and the tolerance come from, by its exact name: "SDPA flash",
+                "SDPA math", "torch.matmul, ieee" …; for SDPA the dispatcher's own choice here
+    outputs     the entry's output first, then its extra outputs
+    rivals      every rival by name: its largest error of each output, or a sentence that says why
+                it refused
+    n_masked_rows  queries of all heads that see no key: their o must be 0, their lse -inf, their
+                dq 0; torch is not asked for them
+    state_ulps  captured field -> the largest distance from the mirror over ``n_state_heads`` heads;
+                empty if the algorithm captures none
+    state_maps  field -> [query rows, key blocks] float32 ULPs of ``state_head``: inf where only one
+                is finite, NaN where the tile was not visited; a cell is the largest of
+                ``state_step`` elements. Of a matrix product: rows of C, k blocks
+    state_head  the head whose state is kept: the one where ``outputs[0]`` is worst
+    state_row   the first row whose state was compared: not 0 if a head's state is too large
+    rows        rows of ``state_head`` in full, in order: outputs are ``outputs[0]``'s; the states
+                have an entry for each block that the row's program visited
+    """
+
+    case: Case
+    algorithm: str
+    device: Device
+    path: str
+    n_programs: int
+    tiles: Tiles
+    verdict: str
+    rival: str
+    outputs: tuple[OutputCheck, ...]
+    rivals: Mapping[str, Mapping[str, float] | str]
+    n_masked_rows: int
+    state_ulps: Mapping[str, float]
+    state_maps: Mapping[str, np.ndarray]
+    state_step: tuple[int, int]
+    state_head: int
+    state_row: int
+    n_state_heads: int
+    rows: tuple[RowDetail, ...]
+
+    def output(self, name: str) -> OutputCheck:
+        """Return the output of that name."""
+        return next(output for output in self.outputs if output.name == name)
+
+
+@dataclass(frozen=True)
+class QuickOutput:
+    """One output of a `QuickResult`: `OutputCheck`'s numbers without its evidence.
+
+    rivals_error is None where torch gives no such output.
+    """
+
+    name: str
+    error: float
+    rivals_error: float | None
+    tolerance: float
+    passed: bool
+    n_mismatched: int
+    rivals_mismatched: int
+    n_unwritten: int
+    n_outside: int
+
+
+@dataclass(frozen=True)
+class QuickResult:
+    """One case of a matrix of checks on tiles; ``tiles`` is the schedule that ran."""
+
+    case: Case
+    algorithm: str
+    tiles: Tiles
+    verdict: str
+    rival: str
+    outputs: tuple[QuickOutput, ...]
 
 
 @dataclass(frozen=True)

@@ -9,19 +9,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from benchmarks import check, report
-from kernels import ALGORITHMS
+from benchmarks import check, compare, report
 from kernels.algorithm import Launch
 from kernels.inputs import DTYPES, PRESETS, Case, make_matrix
 from tests.mirrored import CPU, judged
+from tests.rows import ROWS
 
-SOFTMAXES = [name for name, entry in ALGORITHMS.items() if not entry.has_values]
+SOFTMAXES = [name for name, entry in ROWS.items() if not entry.has_values]
 NAN, INF = np.nan, np.inf
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", ROWS)
 def test_a_kernel_that_does_what_the_mirror_does_passes(name, dtype, preset):
     result = judged(name, Case(preset, 3, 37, 8, 5, dtype))
     wanted = "overflowed" if name == "naive_softmax" and preset == "huge" else "passed"
@@ -42,7 +42,7 @@ def output_changed(where, value):
     return change
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", ROWS)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_wrong_output_fails(name, dtype):
     result = judged(name, Case("normal", 4, 20, 4, 4, dtype), output_changed((2, 1), 0.9))
@@ -121,7 +121,7 @@ def test_an_lse_in_base_two_fails():
 
 def test_same_bits_are_counted():
     a, b = (np.array([1, zero, NAN, last]) for zero, last in ((0.0, 2), (-0.0, 2.5)))
-    assert check._n_same_bits(a, b) == 2
+    assert compare.n_same_bits(a, b) == 2
 
 
 def test_the_record_of_a_large_case_stays_small():
@@ -155,7 +155,7 @@ def test_what_a_kernel_does_not_write_is_counted(monkeypatch, dtype):
 
     module = "kernels.online_softmax.kernel"
     monkeypatch.setitem(sys.modules, module, SimpleNamespace(launch=launch))
-    entry, case = ALGORITHMS["online_softmax"], Case("normal", 5, 8, 4, dtype=dtype)
+    entry, case = ROWS["online_softmax"], Case("normal", 5, 8, 4, dtype=dtype)
     arrays = make_matrix(case, False)
     ran = check.run_kernel(entry, case, arrays, CPU)
     assert ran.n_unwritten == 5
@@ -167,4 +167,4 @@ def test_what_a_kernel_does_not_write_is_counted(monkeypatch, dtype):
 
 
 def test_every_torch_expression_is_one_that_can_be_run():
-    assert {entry.torch_expression for entry in ALGORITHMS.values()} <= set(check.TORCH)
+    assert {entry.torch_expression for entry in ROWS.values()} <= set(check.TORCH)

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks import compare, states, ulp
-from kernels import ALGORITHMS
 from kernels.inputs import Case, make_matrix
 from kernels.trace import Step, Trace
+from tests.rows import ROWS
 
 NAN, INF = np.nan, np.inf
 
@@ -126,9 +126,9 @@ def test_a_histogram_counts_every_element_that_can_be_compared():
     assert bins["kernel"][14] == 1  # 3.0 / 5.0 * 24 = 14.4
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", ROWS)
 def test_mirror_state_is_what_the_formulas_say_after_each_block(name):
-    entry, block = ALGORITHMS[name], 4
+    entry, block = ROWS[name], 4
     case = Case("outlier_last", 1, 11, block, 3, seed=3)
     arrays = make_matrix(case, entry.has_values)
     x = arrays["x"][0].astype(np.float64)
@@ -152,7 +152,7 @@ def test_mirror_state_reads_m_from_m_new_where_that_is_all_there_is():
     steps = [Step("new_max", 0, b, b, b + 1, values={"m_new": float(b)}) for b in range(2)]
     steps.append(Step("normalize", 0, None, 0, 2, values={"m": 9.0}))  # no block's own
     trace = Trace("safe_softmax", "float32", {}, {}, tuple(steps), {})
-    assert states.mirror_state(ALGORITHMS["safe_softmax"], trace)["m"].tolist() == [0, 1]
+    assert states.mirror_state(ROWS["safe_softmax"], trace)["m"].tolist() == [0, 1]
 
 
 def test_acc_is_measured_at_the_rows_largest():

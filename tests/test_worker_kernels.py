@@ -8,11 +8,12 @@ import signal
 import numpy as np
 import pytest
 
-from benchmarks.jobs import CheckJob, DeviceJob
-from benchmarks.results import CheckResult, Progress
+from benchmarks.jobs import CheckJob, DeviceJob, QuickJob
+from benchmarks.results import CheckResult, Progress, QuickResult, TileCheckResult
 from benchmarks.worker import JobFailed, Worker
 from kernels import ALGORITHMS
 from kernels.inputs import Case
+from tests.rows import ROWS
 from tests.worker_jobs import Count, Sleep
 from tests.workers import failure, results, started, with_patched_device
 
@@ -27,7 +28,7 @@ def real_worker():
     running.close()
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", ROWS)
 def test_a_check_says_its_stages_and_ends_with_a_result(real_worker, name):
     stages, last = [], None
     for last in real_worker.run(CheckJob(name, Case("outlier_last", 2, 20, 8))):
@@ -40,6 +41,27 @@ def test_a_check_says_its_stages_and_ends_with_a_result(real_worker, name):
     assert last.device == real_worker.device()
 
 
+@pytest.mark.parametrize("name", [name for name in ALGORITHMS if name not in ROWS])
+def test_a_check_on_tiles_ends_with_a_result(real_worker, name):
+    sizes = {"batch": 2, "heads": 2, "seq_q": 19, "seq_k": 18, "head_dim": 20, "mask": "causal"}
+    case = Case("rising", **sizes, size_m=33, size_n=20, size_k=35, block=16, dtype="float16")
+    *_, result = real_worker.run(CheckJob(name, case))
+    assert isinstance(result, TileCheckResult)
+    assert result.verdict == "passed", result.outputs
+    assert set(result.state_ulps) == set(ALGORITHMS[name].captured)
+    assert result.device == real_worker.device()
+    *_, quick = real_worker.run(QuickJob(name, case, own_schedule=False))
+    assert isinstance(quick, QuickResult) and quick.verdict == "passed"
+    for short, full in zip(quick.outputs, result.outputs, strict=True):
+        assert short.error == pytest.approx(full.kernel.max_abs, rel=1e-9)
+        assert short.tolerance == pytest.approx(full.tolerance, rel=1e-9)
+
+
+def test_a_block_that_is_too_small_is_one_sentence(real_worker):
+    error = failure(real_worker, CheckJob("flash_attention", Case(block=8)))
+    assert error.details["message"] == "BLOCK_N must be at least 16, got 8."
+
+
 def test_a_naive_softmax_overflows(real_worker):
     (result,) = results(real_worker, CheckJob("naive_softmax", Case("huge", 2, 20, 8)))
     assert result.verdict == "overflowed" and result.torch.n_mismatched == 0
@@ -47,7 +69,7 @@ def test_a_naive_softmax_overflows(real_worker):
 
 def test_special_rows_behave_as_in_torch_on_every_path(real_worker):
     for numbers in ((np.nan, 1.0, 2.0), (np.inf, 1.0, 2.0), (-np.inf,) * 3, (-np.inf, 0.0, 1.0)):
-        for name in ALGORITHMS:
+        for name in ROWS:
             (result,) = results(real_worker, CheckJob(name, Case("own", 1, 3, 2, numbers=numbers)))
             # Without a maximum, exp(+inf) makes the sum infinite.
             overflows = name == "naive_softmax" and np.inf in numbers
