@@ -11,7 +11,10 @@ three bits more, an eighth of that in float16.
 
 Gradients. The same relative error of the terms that are summed, at their largest: for dv of do, for
 dq and dk of scale x dp x k and scale x dp x q; dv and dk also times the most weight that one key
-gets. In half types, half a ULP at the largest gradient.
+gets. In half types, one ULP at the largest gradient: half for the store, and half for P and dS,
+which are rounded to the type before the product they go into. On an H200, of 1,752 outputs in half
+types, 31 of SDPA's errors were more than twice ours and 8 of ours more than twice SDPA's: by how
+much a single largest error differs is luck.
 
 Products, c: 1e-6 of the largest |c|, and half a ULP of it in half types.
 
@@ -74,4 +77,4 @@ def floor(
         "dk": magnitudes["dp"] * magnitudes["q"] * abs(scale) * magnitudes["column"],
         "dv": magnitudes["do"] * magnitudes["column"],
     }
-    return relative * of_a_term[name] + last
+    return relative * of_a_term[name] + 2 * last
