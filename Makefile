@@ -13,6 +13,8 @@ PYTHON ?=
 TORCH_INDEX_URL ?=
 # What to test: `make test ARGS="tests/test_trace.py -k json"`.
 ARGS ?=
+# How many processes share the test files.
+JOBS ?= 2
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -29,7 +31,7 @@ run: $(VENV)/.installed  ## serve the page on http://localhost:7860
 	@BLOCKWISE_HOST="$(HOST)" PORT="$(PORT)" exec $(BIN)/python app.py
 
 test: $(VENV)/.installed-dev browser  ## run every test, browser tests included
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 lint: $(VENV)/.installed-dev  ## check style and formatting
 	@$(BIN)/ruff check .
