@@ -185,7 +185,7 @@ def test_without_a_gpu_the_command_says_the_formula(capsys, monkeypatch):
     monkeypatch.setattr(command, "Worker", lambda: FakeWorker(CPU))
     assert command.main(["memory", "--mask", "causal"]) == 0
     said = capsys.readouterr().out
-    assert "17381.20" in said and "* by formula" in said
+    assert "17381.20" in said and "three_stage*" in said and "* by formula" in said
     assert command.main(["memory", "--heads", "0"]) == 2
     assert capsys.readouterr().err == "heads must be from 1 to 64, got 0.\n"
 

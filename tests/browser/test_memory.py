@@ -1,0 +1,66 @@
+"""The Memory tab in a real browser, without a GPU: what can be chosen, said and seen."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+import app
+from benchmarks.worker import Worker
+from tests.workers import WITHOUT_TORCH, with_patched_device
+from viz.locales import text
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """An app whose worker says at once that there is no GPU."""
+    worker = Worker(environment=with_patched_device(tmp_path_factory.mktemp("cpu"), WITHOUT_TORCH))
+    worker.start()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    served = app.serve(worker, "127.0.0.1", port)
+    yield f"http://127.0.0.1:{port}/"
+    served.close()
+    worker.close()
+
+
+def test_the_tab_follows_its_controls_refuses_in_a_sentence_and_fits_a_phone(address, visit):
+    visited = visit(address, viewport={"width": 390, "height": 844})
+    page = visited.page
+    page.get_by_role("tab", name=text("en", "tab.memory"), exact=True).click()
+    page.locator("#memory-measure", has_text=text("en", "memory.measure.no_gpu")).wait_for()
+    assert page.locator("#memory-measure").is_disabled()
+    assert page.locator("#memory-page .js-plotly-plot").count() == 2
+    page.locator("#memory-peak-headline", has_text="17.4 GB").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+    page.locator("#memory-mask input").click()
+    page.get_by_role("option", name=text("en", "memory.mask.causal"), exact=True).click()
+    page.locator("#memory-traffic-headline", has_text="slope 1.99").wait_for()
+    page.locator("#memory-heads input").fill("999")
+    page.locator("#memory-note .bw-fault", has_text="from 1 to 64, got 999").wait_for()
+    assert "17.4 GB" in page.locator("#memory-peak-headline").inner_text()
+    page.locator("#memory-heads input").fill("8")
+    page.locator("#memory-peak-headline", has_text="8.69 GB").wait_for()
+    assert page.locator("#memory-note .bw-fault").count() == 0
+
+    # Labels and numbers of a chart stay inside it, and its colours are the reader's theme's.
+    inside = page.evaluate(
+        """() => [...document.querySelectorAll('#memory-page .js-plotly-plot')].every((plot) => {
+          const frame = plot.getBoundingClientRect();
+          return [...plot.querySelectorAll('text')].every((word) => {
+            const box = word.getBoundingClientRect();
+            return box.left >= frame.left - 1 && box.right <= frame.right + 1;
+          });
+        })"""
+    )
+    assert inside
+    page.get_by_text("中文", exact=True).click()
+    page.locator("#memory-peak-headline", has_text="8.69 GB").wait_for()
+    page.locator("#memory-claims", has_text=text("zh", "memory.claims")).wait_for()
+    page.locator("#memory-measure", has_text=text("zh", "memory.measure.no_gpu")).wait_for()
+    assert not visited.errors
