@@ -1,4 +1,4 @@
-"""A CheckResult made without torch or Triton: the mirror stands in for the kernel, NumPy for torch.
+"""Results made without torch or Triton: the mirror stands in for the kernel, NumPy for torch.
 
 Only for tests of what draws and exports results; nothing here says anything about a real kernel.
 """
@@ -7,15 +7,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks import compare, states
-from benchmarks.results import CheckResult, Device, RowDetail
+from benchmarks import compare, states, tile_check, tile_states
+from benchmarks.results import CheckResult, Device, RowDetail, TileCheckResult
+from benchmarks.tile_run import TileRan
 from kernels import ALGORITHMS
 from kernels.inputs import Case, make_matrix, round_to
+from kernels.problems import arrays_for, schedule_for
 
 VERSIONS = {"triton": "3.7.1", "torch": "2.13.0", "numpy": "2.4.6", "python": "3.12.3"}
 CPU = Device("interpreter", "CPU", reason="no_driver", versions=VERSIONS)
 GPU = Device("gpu", "NVIDIA H200", (9, 0), versions={**VERSIONS, "cuda": "13.0"})
 SMALL = Case(n_rows=6, n_cols=50, block=16, head_dim=5)
+TILES = Case(
+    heads=4, kv_heads=2, seq_q=40, seq_k=52, head_dim=8, block_m=16, block=16, n_splits=2,
+    mask="causal", size_m=40, size_n=36, size_k=50, block_k=16,
+)  # fmt: skip
+RIVALS = {"attention": "SDPA math", "matmul": "torch.matmul, ieee"}
+REFUSAL = "Flash attention requires q, k, v to have a head dimension of at most 256."
 PICTURE = Case(n_rows=40, n_cols=1000, block=128, head_dim=32)
 
 
@@ -107,3 +115,71 @@ def _verdict(kernel, tolerance: float, subtracts_maximum: bool) -> str:
     if kernel.n_mismatched:
         return "failed" if subtracts_maximum else "overflowed"
     return "passed" if kernel.max_abs <= tolerance else "failed"
+
+
+def tile_result(name: str, case: Case = TILES, device: Device = CPU, spoil=None) -> TileCheckResult:
+    """Return a TileCheckResult of ``case``; ``spoil`` may change the stand-in kernel's outputs.
+
+    The numbers are judged as real ones are. The rival is float64 rounded to the dtype, a little
+    off, and gives no lse.
+    """
+    entry = ALGORITHMS[name]
+    arrays, tiles = arrays_for(entry, case), schedule_for(entry, case)
+    n_heads = 1 if entry.problem == "matmul" else case.batch * case.heads
+    heads = [tile_check.head_arrays(entry, arrays, head) for head in range(n_heads)]
+    traces = [entry.trace(one, tiles, case.dtype) for one in heads]
+    names = (entry.output, *entry.extra_outputs)
+    exact = _together(entry, case, [entry.reference(one, tiles) for one in heads], names)
+    kernel = _together(entry, case, [trace.outputs for trace in traces], names)
+    by_torch = {
+        output: round_to(values * (1 + 2.0**-22), case.dtype)
+        for output, values in exact.items()
+        if output != "lse"
+    }
+    n_unwritten = dict.fromkeys(names, 0)
+    if spoil is not None:
+        spoil(kernel, n_unwritten)
+
+    def capture(wanted: list[int], first_row: int) -> np.ndarray:
+        return np.stack([_captured(entry, traces[head], tiles)[first_row:] for head in wanted])
+
+    errors = {
+        output: float(np.nanmax(abs(by_torch[output] - exact[output]))) for output in by_torch
+    }
+    rival = RIVALS[entry.problem]
+    evidence = tile_check.Evidence(
+        device=device,
+        tiles=tiles,
+        ran=TileRan(kernel, None, "fake", 12, n_unwritten, dict.fromkeys(names, 0)),
+        rival=rival,
+        by_torch=by_torch,
+        rivals={rival: errors} | ({} if n_heads == 1 else {"SDPA flash": REFUSAL}),
+        reference=exact,
+        magnitudes=dict.fromkeys(("q", "k", "v", "do", "score", "dp", "column", *"abc"), 4.0),
+    )
+    return tile_check.judge(entry, case, arrays, evidence, capture)
+
+
+def _together(entry, case: Case, by_head: list, names: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """Return outputs of all heads as a kernel gives them; dk and dv are sums over their queries."""
+    if entry.problem == "matmul":
+        return {name: by_head[0][name] for name in names}
+    together = {}
+    for name in names:
+        values = np.stack([head[name] for head in by_head])
+        values = values.reshape(case.batch, case.heads, *values.shape[1:])
+        if name in ("dk", "dv"):
+            of_one = (case.batch, case.kv_heads, case.heads // case.kv_heads)
+            values = values.reshape(*of_one, *values.shape[2:]).sum(axis=2)
+        together[name] = values
+    return together
+
+
+def _captured(entry, trace, tiles) -> np.ndarray:
+    """Return what a kernel would have captured of one head: the mirror's, with acc nudged."""
+    state, _ = tile_states.mirror_state(entry, trace, tiles)
+    nudged = state["acc"] * np.float32(1 + 2**-22)
+    if entry.problem == "matmul":
+        return np.moveaxis(nudged, 1, 2)
+    scalars = [state[field][..., None] for field in entry.captured if field != "acc"]
+    return np.concatenate([*scalars, nudged], axis=-1)

@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels import ALGORITHMS
 from kernels.inputs import Case
 from tests.fake_check import GPU, SMALL, check
+from tests.rows import ROWS
 from viz import export
 
 SPECIAL = Case("own", 1, 5, 2, 2, numbers=(1.0, math.nan, math.inf, -math.inf, 2.0))
@@ -47,7 +47,7 @@ def assert_same(a, b, where="result"):
         assert a == b or (a != a and b != b), where
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", ROWS)
 @pytest.mark.parametrize("case", [SMALL, SPECIAL, Case("all_masked", 2, 9, 4, 3)])
 def test_json_reads_back_to_the_same_result(name, case):
     result = check(name, case)
@@ -97,7 +97,7 @@ def test_csv_has_every_output_of_the_rows_kept(case):
                 assert float(text) == want or (want != want and text == "nan")
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", ROWS)
 @pytest.mark.parametrize("case", [SMALL, SPECIAL])
 def test_the_script_is_python_and_makes_the_same_case(name, case):
     result = check(name, case)
@@ -111,7 +111,7 @@ def test_the_script_is_python_and_makes_the_same_case(name, case):
     made = eval(ast.unparse(call), {"Case": Case, "inf": math.inf, "nan": math.nan})
     assert repr(made) == repr(case)
     assert f"from kernels.{name}.kernel import launch" in script
-    assert ("v = torch" in script) == ALGORITHMS[name].has_values
+    assert ("v = torch" in script) == ROWS[name].has_values
     assert 'os.environ["TRITON_INTERPRET"]' in script
 
 

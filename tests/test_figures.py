@@ -11,9 +11,9 @@ import pytest
 
 from benchmarks import compare
 from benchmarks.results import Device, RowDetail
-from kernels import ALGORITHMS
 from kernels.inputs import Case
 from tests.fake_check import CPU, GPU, PICTURE, check
+from tests.rows import ROWS
 from viz.figures import (
     base,
     distance,
@@ -59,23 +59,28 @@ def words(nodes) -> str:
     return "".join(words(node) for node in nodes)
 
 
+def numbers(result, detail, language):
+    away = distance.row_distances(detail, result.case.dtype)
+    return tables.numbers(detail, away, "outputs", language)
+
+
 @pytest.fixture(scope="module")
 def picture():
     return check("attention_row", PICTURE)
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", ROWS)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_everything_draws_for_every_kind_of_result(name, case):
     result = check(name, case)
     for detail in (result.rows[0], result.rows[-1]):
         for which in error_map.MAPS:
-            strictly(error_map.error_map(result, which, detail.row))
+            strictly(error_map.error_map(result, which, detail.row, case.n_rows))
         for language in LANGUAGES:
             drawn = strictly(state.state_figure(detail, language))
             assert drawn["layout"]["height"] < 500
-            assert words(tables.state_words(result, detail, language))
-            assert words(tables.numbers(result, detail, language))
+            assert words(tables.state_words(result.state_ulps, detail, "here", language))
+            assert words(numbers(result, detail, language))
     for language in LANGUAGES:
         strictly(histogram.histogram(result, language))
         assert words(tables.checked(result, language))
@@ -84,7 +89,7 @@ def test_everything_draws_for_every_kind_of_result(name, case):
 
 @pytest.mark.parametrize("which", error_map.MAPS)
 def test_a_maps_cells_are_the_results_errors(picture, which):
-    heat = strictly(error_map.error_map(picture, which, picture.worst_row))["data"][0]
+    heat = strictly(error_map.error_map(picture, which, picture.worst_row, 40))["data"][0]
     errors = picture.maps[which]
     assert heat["text"] == [[numerals.ulps(float(e)) for e in line] for line in errors]
     edges = (0, *error_map.EDGES, INF)
@@ -103,7 +108,7 @@ def test_tints_are_steps_with_the_documented_edges():
 
 def test_the_chosen_row_is_ringed_where_it_is_drawn(picture):
     for row in (0, 15, 39):
-        drawn = strictly(error_map.error_map(picture, "torch", row))
+        drawn = strictly(error_map.error_map(picture, "torch", row, 40))
         ring = next(s for s in drawn["layout"]["shapes"] if s["line"]["color"] == base.FOCUS)
         assert (ring["y0"] + ring["y1"]) / 2 == pytest.approx(1 - (row + 0.5) / 40)
         bold = [t for t in drawn["layout"]["yaxis"]["ticktext"] if "<b>" in t]
@@ -113,8 +118,8 @@ def test_the_chosen_row_is_ringed_where_it_is_drawn(picture):
 def test_a_pooled_map_rings_the_cell_that_holds_the_row():
     result = check("online_softmax", CASES["many_rows"])
     assert result.map_step[0] == 3
-    ring = error_map._outline(result, 299, n_rows=100, height=200)
-    assert (ring["y0"] + ring["y1"]) / 2 == pytest.approx(1 - 99.5 / 100)
+    ring = error_map.error_map(result, "torch", 299, 300).layout.shapes[-1]
+    assert (ring.y0 + ring.y1) / 2 == pytest.approx(1 - 99.5 / 100)
 
 
 def test_cells_without_a_number_are_crossed_and_counted():
@@ -123,7 +128,7 @@ def test_cells_without_a_number_are_crossed_and_counted():
         kernel[3] = INF
 
     result = check("attention_row", spoil=spoil)
-    drawn = strictly(error_map.error_map(result, "kernel", 0))
+    drawn = strictly(error_map.error_map(result, "kernel", 0, 6))
     z = drawn["data"][0]["z"]
     assert z[1][2] is None and z[3] == [None] * 5 and z[0][0] is not None
     path = next(s["path"] for s in drawn["layout"]["shapes"] if s["type"] == "path")
@@ -209,7 +214,7 @@ def test_rows_of_many_blocks_are_thinned_and_say_so():
     result = check("online_softmax", CASES["many_blocks"])
     drawn = strictly(state.state_figure(result.rows[0], "en"))
     assert len(drawn["data"][1]["x"]) == 500 and drawn["data"][1]["x"][-1] == 1999
-    said = words(tables.state_words(result, result.rows[0], "en"))
+    said = words(tables.state_words(result.state_ulps, result.rows[0], "here", "en"))
     assert "largest of 200 blocks" in said and "Every 4th block" in said
 
 
@@ -344,7 +349,7 @@ def test_distances_of_a_row_are_those_of_the_check(dtype):
 def test_the_table_of_outputs_shows_the_worst_one_with_digits_enough(picture):
     detail = picture.rows[2]
     away = distance.row_distances(detail, "float32")["kernel"]
-    said = words(tables.numbers(picture, detail, "en"))
+    said = words(numbers(picture, detail, "en"))
     worst = int(away.argmax())
     for column in (0, worst):
         assert numerals.exact(float(detail.outputs["kernel"][column])) in said

@@ -9,18 +9,18 @@ import pytest
 
 from benchmarks.messages import JobFailed
 from benchmarks.results import Progress
-from kernels import ALGORITHMS
 from kernels.errors import InputError
 from kernels.inputs import Case, choose, make_arrays
 from tests.fake_check import CPU, GPU, SMALL, check
+from tests.rows import ROWS
 from tests.test_figures import words
 from viz.locales import LANGUAGES, table
-from viz.tabs import run, run_form, run_screen
+from viz.tabs import run, run_form, run_rows, run_screen
 from viz.tabs.page import Page
 
-ROW = next(name for name, entry in ALGORITHMS.items() if entry.has_values)
-PLAIN = next(name for name, entry in ALGORITHMS.items() if not entry.has_values)
-WHOLE = next(name for name, entry in ALGORITHMS.items() if entry.whole_row)
+ROW = next(name for name, entry in ROWS.items() if entry.has_values)
+PLAIN = next(name for name, entry in ROWS.items() if not entry.has_values)
+WHOLE = next(name for name, entry in ROWS.items() if entry.whole_row)
 WATCHED = {
     "algorithm": ROW,
     "preset": "rising",
@@ -36,6 +36,7 @@ WATCHED = {
 def form(**changes) -> list:
     """Return what the controls hold for a larger case, with ``changes``."""
     values = {
+        **dict.fromkeys(run_form.FIELDS),
         "source": "larger",
         "algorithm": ROW,
         "preset": "normal",
@@ -241,6 +242,18 @@ def built():
     return page, screen, controls
 
 
+def filled(screen, by_part) -> set[str]:
+    """Return the parts that show something; a figure that has nothing must be hidden."""
+    shown = set()
+    for name, component in screen.parts.items():
+        update = by_part[component]
+        if isinstance(component, gr.Plot):
+            assert hasattr(update.get("value"), "plot") == update["visible"], name
+            update = update["visible"]
+        shown |= {name} if update else set()
+    return shown
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_part_of_the_screen_is_filled_in_its_place(built, language):
     _, screen, _ = built
@@ -248,10 +261,7 @@ def test_every_part_of_the_screen_is_filled_in_its_place(built, language):
     drawn = run_screen.draw(result, None, language)
     assert len(drawn) == len(screen.outputs) == len(run_screen.draw(None, None, language))
     by_part = dict(zip(screen.outputs, drawn, strict=True))
-    for name, component in screen.parts.items():
-        is_plot = isinstance(component, gr.Plot)
-        assert hasattr(by_part[component], "plot") == is_plot, name
-        assert is_plot or by_part[component], name
+    assert filled(screen, by_part) == set(run_rows.fill(result, None, None, language)) | {"python"}
     again = run_screen.draw_row(result, result.worst_row, language)
     for component, value in zip(screen.row_outputs, again, strict=True):
         assert value == by_part[component]
@@ -259,7 +269,7 @@ def test_every_part_of_the_screen_is_filled_in_its_place(built, language):
 
 def test_the_worst_row_comes_first_and_is_called_so():
     result = check(ROW)
-    (label, row), *others = run_screen.row_choices(result, "en")
+    (label, row), *others = run_rows.row_choices(result, "en")
     assert row == result.worst_row and "the worst" in label
     assert sorted([row, *(r for _, r in others)]) == [d.row for d in result.rows]
 
@@ -267,16 +277,16 @@ def test_the_worst_row_comes_first_and_is_called_so():
 @pytest.mark.parametrize("row", [None, [], "3", 10**9, math.nan, True, -1])
 def test_a_row_that_is_not_kept_opens_the_worst(row):
     result = check(ROW)
-    assert run_screen.detail_of(result, row).row == result.worst_row
+    assert run_rows.detail_of(result, row).row == result.worst_row
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", ROWS)
 @pytest.mark.parametrize("preset, dtype", [("normal", "float32"), ("masked_tail", "bfloat16")])
 def test_a_row_can_be_watched_as_it_was_run(name, preset, dtype):
     result = check(name, Case(preset, 6, 50, 16, 5, dtype))
     for detail in result.rows:
         wanted = run_screen.watched_row(result, detail.row)
-        entry = ALGORITHMS[wanted.pop("algorithm")]
+        entry = ROWS[wanted.pop("algorithm")]
         choice = choose(**wanted)
         arrays = make_arrays(choice, entry.has_values)
         trace = entry.trace(arrays, choice.block, choice.dtype)
@@ -289,23 +299,28 @@ def test_a_row_that_watch_cannot_draw_says_why():
     assert update["interactive"] is False and "over 512" in update["value"]
 
 
-def test_controls_show_what_would_be_run(built):
-    watched = dict(zip(run_form.FIELDS, run_form.adapt("watched", ROW, WATCHED, "en", False)))
+def adapted(source, algorithm, watched=WATCHED, sized="row") -> dict:
+    updates = run_form.adapt(source, algorithm, watched, "en", sized)
+    return dict(zip((*run_form.FIELDS, "hint", "sized"), updates, strict=True))
+
+
+def test_controls_show_what_would_be_run():
+    watched = adapted("watched", ROW)
     for name, value in (("algorithm", ROW), ("n_rows", 1), ("n_cols", 20), ("block", 8)):
         assert watched[name]["value"] == value and watched[name]["interactive"] is False
-    assert watched["warps"]["interactive"] is True
-    larger = dict(zip(run_form.FIELDS, run_form.adapt("larger", PLAIN, WATCHED, "en", False)))
+    assert watched["warps"]["interactive"] is True and watched["hint"] == []
+    larger = adapted("larger", PLAIN)
     assert larger["head_dim"]["interactive"] is False and larger["n_cols"]["interactive"] is True
+    assert "value" not in larger["n_cols"], "what was typed stays"
     assert "own" not in [value for _, value in larger["preset"]["choices"]]
-    whole = dict(zip(run_form.FIELDS, run_form.adapt("larger", WHOLE, WATCHED, "en", False)))
+    whole = adapted("larger", WHOLE)
     assert whole["block"]["interactive"] is False
-    *_, why = run_form.adapt("larger", WHOLE, WATCHED, "en", False)
-    assert words(why) == table("en")["run.whole_row"]
-    fresh = dict(zip(run_form.FIELDS, run_form.adapt("larger", ROW, WATCHED, "en", True)))
-    assert fresh["n_rows"]["value"] == run_form.LARGER["n_rows"]
+    assert words(whole["hint"]) == table("en")["run.whole_row"]
+    fresh = adapted("larger", ROW, sized="")
+    assert fresh["n_rows"]["value"] == run_form.LARGER["row"]["n_rows"]
 
 
 def test_the_larger_case_to_start_with_is_allowed_and_can_be_watched():
-    algorithm, case = read(**run_form.LARGER)
+    algorithm, case = read(**run_form.LARGER["row"])
     assert -(-case.n_cols // case.block) > 1 and case.n_cols % case.block
     choose(case.preset, case.n_cols, case.block, case.head_dim, case.dtype, case.seed)

@@ -12,8 +12,9 @@ import app
 from benchmarks.worker import Worker
 from tests.test_figures import words
 from viz import export
-from viz.figures import tables, verdict
+from viz.figures import verdict
 from viz.locales import text
+from viz.tabs import run_rows
 
 pytestmark = [
     pytest.mark.browser,
@@ -97,7 +98,7 @@ def test_the_watched_numbers_run_and_the_page_shows_the_results_own_numbers(open
     assert result.case.n_rows == 1 and result.verdict == "passed"
     assert headline.replace(" ", "") == flat(verdict.headline(result, "en")).replace(" ", "")
     shown = page.locator("#run-numbers td").all_inner_texts()
-    assert shown == flat_cells(tables.numbers(result, result.rows[0], "en")).split()
+    assert shown == flat_cells(run_rows.fill_row(result, None, None, "en")["numbers"]).split()
     assert page.locator("#run-main .js-plotly-plot").count() == 4
     assert not visited.errors
 
@@ -120,7 +121,7 @@ def test_another_row_opens_without_running_again(opened):
     assert f"row {result.worst_row}" in said(page, "#run-state-head")
     choose(page, "row", text("en", "run.row.other", row=other.row))
     page.locator("#run-state-head", has_text=f"row {other.row}").wait_for()
-    expected = flat_cells(tables.numbers(result, other, "en")).split()
+    expected = flat_cells(run_rows.fill_row(result, other.row, None, "en")["numbers"]).split()
     page.locator("#run-numbers td", has_text=expected[0]).first.wait_for()
     assert page.locator("#run-numbers td").all_inner_texts() == expected
     chosen = page.locator("#run-map-kernel .ytick tspan[style*='fill']")

@@ -12,6 +12,8 @@ import math
 
 import plotly.graph_objects as go
 
+Figure = go.Figure
+
 FOCUS = "#EC5E0F"
 FOCUS_FILL = "rgba(236,94,15,0.16)"
 NEUTRAL = "#7F7F8A"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from benchmarks.results import CheckResult
+from benchmarks.results import CheckResult, OutputCheck
 from viz.figures import base
 from viz.figures.hatching import marks
 from viz.figures.numerals import ulps
@@ -36,18 +36,33 @@ def plot_height(n_rows: int) -> int:
     return int(min(MAP_HEIGHT, max(n_rows * MAX_ROW_HEIGHT, 20)))
 
 
-def error_map(result: CheckResult, which: str, row: int) -> go.Figure:
-    """Draw one of `MAPS`, with ``row`` outlined.
+def error_map(found: CheckResult | OutputCheck, which: str, row: int, n_rows: int) -> go.Figure:
+    """Draw one of `MAPS`, of ``n_rows`` rows, with ``row`` outlined.
 
     Every cell is the largest error of its ``map_step`` rows and columns; its number is in
     ``text``, as a reader sees it on hovering.
     """
-    errors = np.asarray(result.maps[which], dtype=np.float64)
-    n_rows, n_cols = errors.shape
-    height = plot_height(n_rows)
-    found = bands(errors)
-    heat = go.Heatmap(
-        z=[[None if band < 0 else int(band) for band in line] for line in found],
+    errors = np.asarray(found.maps[which], dtype=np.float64)
+    n_lines, n_cols = errors.shape
+    height = plot_height(n_lines)
+    cell = (NOMINAL_WIDTH / n_cols, height / n_lines)
+    step = found.map_step[0]
+    crossed = marked(np.isnan(errors), *cell, base.ERROR)
+    values, texts = row_ticks(row, n_rows, step, cell[1])
+    return base.figure(
+        [tinted(errors)],
+        height + TOP + BOTTOM,
+        (LEFT, RIGHT, TOP, BOTTOM),
+        shapes=[frame(), *crossed, ring(row // step, n_lines, height)],
+        xaxis=base.axis(range=[-0.5, n_cols - 0.5], showticklabels=False),
+        yaxis=base.axis(range=[n_lines - 0.5, -0.5], tickvals=values, ticktext=texts),
+    )
+
+
+def tinted(errors: np.ndarray) -> go.Heatmap:
+    """Return the cells of ``errors``, each in its tint; NaN has none."""
+    return go.Heatmap(
+        z=[[None if band < 0 else int(band) for band in line] for line in bands(errors)],
         text=[[ulps(value) for value in line] for line in errors],
         zmin=-0.5,
         zmax=5.5,
@@ -55,16 +70,6 @@ def error_map(result: CheckResult, which: str, row: int) -> go.Figure:
         showscale=False,
         hoverongaps=False,
         hovertemplate="%{text} ULP<extra></extra>",
-    )
-    cell = (NOMINAL_WIDTH / n_cols, height / n_rows)
-    values, texts = _row_ticks(result, row, cell[1])
-    return base.figure(
-        [heat],
-        height + TOP + BOTTOM,
-        (LEFT, RIGHT, TOP, BOTTOM),
-        shapes=[_frame(), *_crossed(found < 0, *cell), _outline(result, row, n_rows, height)],
-        xaxis=base.axis(range=[-0.5, n_cols - 0.5], showticklabels=False),
-        yaxis=base.axis(range=[n_rows - 0.5, -0.5], tickvals=values, ticktext=texts),
     )
 
 
@@ -76,7 +81,7 @@ def _steps() -> list[list]:
     return stops
 
 
-def _frame() -> dict:
+def frame() -> dict:
     """Return the map's outline: cells without an error have no colour of their own."""
     return {
         "type": "rect", "xref": "paper", "yref": "paper", "x0": 0, "x1": 1, "y0": 0, "y1": 1,
@@ -84,10 +89,10 @@ def _frame() -> dict:
     }  # fmt: skip
 
 
-def _outline(result: CheckResult, row: int, n_rows: int, height: int) -> dict:
-    """Return the ring round the chosen row, never so thin that it hides what it rings."""
-    middle = 1 - (row // result.map_step[0] + 0.5) / n_rows
-    half = max(height / n_rows / 2 + 2, 5) / height
+def ring(line: int, n_lines: int, height: int) -> dict:
+    """Return the ring round a chosen line of cells, never so thin that it hides what it rings."""
+    middle = 1 - (line + 0.5) / n_lines
+    half = max(height / n_lines / 2 + 2, 5) / height
     return {
         "type": "rect", "xref": "paper", "x0": -0.012, "x1": 1.012,
         "yref": "paper", "y0": middle - half, "y1": middle + half,
@@ -95,21 +100,25 @@ def _outline(result: CheckResult, row: int, n_rows: int, height: int) -> dict:
     }  # fmt: skip
 
 
-def _crossed(cells: np.ndarray, cell_width: float, cell_height: float) -> list[dict]:
+def marked(cells: np.ndarray, cell_width: float, cell_height: float, colour: str) -> list[dict]:
     """Return the shape that marks cells without a number, if there are any."""
     path = marks(cells, cell_width, cell_height)
     if not path:
         return []
-    return [{"type": "path", "path": path, "line": {"color": base.ERROR, "width": 1.2}}]
+    return [{"type": "path", "path": path, "line": {"color": colour, "width": 1.2}}]
 
 
-def _row_ticks(result: CheckResult, row: int, cell_height: float) -> tuple[list, list]:
-    """Return where to write row numbers, and the numbers; the chosen one bold and in orange."""
-    step, n_rows = result.map_step[0], result.case.n_rows
-    chosen = row // step
+def row_ticks(
+    row: int, n_rows: int, step: int, cell_height: float, first: int = 0
+) -> tuple[list, list]:
+    """Return where to write row numbers, and the numbers; the chosen one bold and in orange.
+
+    The map's ``n_rows`` rows are numbered from ``first``.
+    """
+    chosen = (row - first) // step
     values, texts = [chosen], [f'<b><span style="color:{base.FOCUS}">{row}</span></b>']
-    for tick in base.ticks(0, n_rows - 1, most=5) or [0]:
-        place = int(tick) // step
+    for tick in base.ticks(first, first + n_rows - 1, most=5) or [first]:
+        place = (int(tick) - first) // step
         if tick == int(tick) and abs(place - chosen) * cell_height >= 15:
             values.append(place)
             texts.append(str(int(tick)))

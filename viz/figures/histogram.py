@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from benchmarks.results import CheckResult
+from benchmarks.results import CheckResult, OutputCheck
 from viz.figures import base
 from viz.figures.numerals import ulps
 from viz.locales import text
@@ -14,15 +14,14 @@ HEIGHT = 168
 LABEL_BINS = 5  # how many of the 24 bins a name covers
 
 
-def histogram(result: CheckResult, language: str) -> go.Figure:
-    """Draw the counts of ``result.histogram``; labels stand at the lines, so there is no legend."""
-    edges = np.asarray(result.histogram["edges"], dtype=np.float64)
-    counts = {who: np.asarray(result.histogram[who]) for who in ("kernel", "torch")}
+def histogram(found: CheckResult | OutputCheck, language: str) -> go.Figure:
+    """Draw the counts of ``found.histogram``; labels stand at the lines, so there is no legend."""
+    edges = np.asarray(found.histogram["edges"], dtype=np.float64)
+    whose = [who for who in ("torch", "kernel") if getattr(found, who) is not None]
+    counts = {who: np.asarray(found.histogram[who]) for who in whose}
     top = max(1, int(max(count.max(initial=0) for count in counts.values())))
-    traces = [
-        _outline(edges, counts["torch"], base.NEUTRAL, 2, None),
-        _outline(edges, counts["kernel"], base.FOCUS, 2.5, base.FOCUS_FILL),
-    ]
+    styles = {"torch": (base.NEUTRAL, 2, None), "kernel": (base.FOCUS, 2.5, base.FOCUS_FILL)}
+    traces = [_outline(edges, counts[who], *styles[who]) for who in whose]
     y_ticks = [tick for tick in base.ticks(0, top, most=3) if tick == int(tick)]
     x_ticks = base.ticks(float(edges[0]), float(edges[-1]), most=7)
     return base.figure(
@@ -71,7 +70,7 @@ def _outline(edges: np.ndarray, counts: np.ndarray, colour: str, width: float, f
 
 def _labels(edges: np.ndarray, counts: dict, top: int, language: str) -> list[dict]:
     """Return the two names, each over the first stretch of bins that leaves it room."""
-    envelope = np.maximum(counts["kernel"], counts["torch"])
+    envelope = np.max(list(counts.values()), axis=0)
     common = {"font": {"family": base.SANS, "size": 14}, "xanchor": "left", "yanchor": "bottom"}
     kernel = text(language, "run.checked.kernel")
     names = {
@@ -80,6 +79,8 @@ def _labels(edges: np.ndarray, counts: dict, top: int, language: str) -> list[di
     }
     found, start = [], 1
     for who, name in names.items():
+        if who not in counts:
+            continue
         last = len(envelope) - LABEL_BINS * (2 if who == "kernel" else 1)
         start = _room(envelope, start, max(0, last), ceiling=0.7 * top)
         level = int(envelope[start : start + LABEL_BINS].max(initial=0))

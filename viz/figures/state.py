@@ -18,13 +18,17 @@ from viz.figures.numerals import special, ulps
 from viz.locales import text
 
 FIELDS = ("m", "alpha", "l", "acc")  # top to bottom
-SYMBOLS = {"m": "m", "alpha": "α", "l": "l", "acc": "o"}
 COLOURS = {"m": base.M, "alpha": base.INK, "l": base.L_TEXT, "acc": base.O}
 
 MAX_DRAWN = 512
 MAX_PRINTED = 10  # columns of numbers that fit a phone
 M_HEIGHT, L_HEIGHT, LINE, GAP, TOP, FOOT = 84, 72, 21, 18, 26, 4
 GUTTER = 96  # names, then tick labels, left of the ruler
+
+
+def symbols(acc: str = "o") -> dict[str, str]:
+    """Return the page's symbol of each field; acc is called as the output that it becomes."""
+    return {"m": "m", "alpha": "α", "l": "l", "acc": acc}
 
 
 def groups(n: int, most: int) -> list[tuple[int, int]]:
@@ -34,8 +38,8 @@ def groups(n: int, most: int) -> list[tuple[int, int]]:
 
 
 def fields_of(detail: RowDetail) -> list[str]:
-    """Return the captured fields of a row, in the order they are shown."""
-    return [name for name in FIELDS if name in detail.state_ulps]
+    """Return the captured fields of a row, in the order they are shown; none if no block was."""
+    return [name for name in FIELDS if len(detail.state_ulps.get(name, ()))]
 
 
 def apart(detail: RowDetail, field: str, span: tuple[int, int]) -> str:
@@ -49,8 +53,11 @@ def apart(detail: RowDetail, field: str, span: tuple[int, int]) -> str:
     return ulps(float(worst))
 
 
-def state_figure(detail: RowDetail, language: str) -> go.Figure:
-    """Draw the chosen row's states; a panel whose variable the algorithm has not is left out."""
+def state_figure(detail: RowDetail, language: str, acc: str = "o") -> go.Figure:
+    """Draw the chosen row's states; a panel whose variable the algorithm has not is left out.
+
+    ``acc`` is what the output that acc becomes is called.
+    """
     fields = fields_of(detail)
     if not fields:
         hidden = {"visible": False}
@@ -71,7 +78,7 @@ def state_figure(detail: RowDetail, language: str) -> go.Figure:
         notes += _panel_name(name, domain[1], language)
         top -= size + GAP
     table = f"y{len(panels) + 1}"
-    made, named = _table(detail, fields, groups(n_blocks, MAX_PRINTED), table, language)
+    made, named = _table(detail, fields, groups(n_blocks, MAX_PRINTED), table, acc, language)
     layout[f"yaxis{len(panels) + 1}"] = base.axis(
         domain=[0, max(top, 1) / total], range=[len(fields) - 0.5, -0.5], showticklabels=False
     )
@@ -215,11 +222,13 @@ def _panel_name(field: str, top: float, language: str) -> list[dict]:
     word = text(language, "run.state.max" if field == "m" else "run.state.sum")
     return [
         _name(f"<b>{word}</b>", top, 2, "top", size=14),
-        _name(_symbol(field), top, -16, "top", size=14, family=base.MONO),
+        _name(symbol(field), top, -16, "top", size=14, family=base.MONO),
     ]
 
 
-def _table(detail: RowDetail, fields: list[str], spans: list, axis: str, language: str):
+def _table(
+    detail: RowDetail, fields: list[str], spans: list, axis: str, acc: str, language: str
+) -> tuple[list, list]:
     """Return the distances as traces of text, one a field, and the names at their left."""
     xs = [(start + stop - 1) / 2 for start, stop in spans]
     made, named = [], []
@@ -239,7 +248,9 @@ def _table(detail: RowDetail, fields: list[str], spans: list, axis: str, languag
             )
         )
         named.append(
-            _name(_symbol(field), place, 0, "middle", size=14, family=base.MONO, shift=-18, **yref)
+            _name(
+                symbol(field, acc), place, 0, "middle", size=14, family=base.MONO, shift=-18, **yref
+            )
         )
     apart_by = text(language, "run.state.apart")
     named.append(_name(f"<b>{apart_by}</b>", 0, 0, "middle", size=14, **yref))
@@ -248,9 +259,9 @@ def _table(detail: RowDetail, fields: list[str], spans: list, axis: str, languag
     return made, named
 
 
-def _symbol(field: str) -> str:
+def symbol(field: str, acc: str = "o") -> str:
     """Return a field's symbol in its colour."""
-    return f'<b><span style="color:{COLOURS[field]}">{SYMBOLS[field]}</span></b>'
+    return f'<b><span style="color:{COLOURS[field]}">{symbols(acc)[field]}</span></b>'
 
 
 def _name(words, y, yshift, yanchor, size=12.5, family=base.SANS, shift=-GUTTER, yref="paper"):

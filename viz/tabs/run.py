@@ -1,7 +1,7 @@
 """The Run tab: the real kernel on the numbers being watched, or on a larger case, and its errors.
 
-A run streams from the worker: where it stands, then a CheckResult. The result is kept in the
-visitor's own state, so changing the row or the language redraws it without running again.
+A run streams from the worker: where it stands, then a result. The result is kept in the visitor's
+own state, so changing the output, the row or the language redraws it without running again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gradio.context import Context
 from gradio.processing_utils import save_bytes_to_cache
 
 from benchmarks.jobs import CheckJob
-from benchmarks.results import CheckResult, Device, Progress
+from benchmarks.results import CheckResult, Device, Progress, TileCheckResult
 from benchmarks.worker import JobFailed
 from kernels.errors import InputError
 from viz import export
@@ -26,7 +26,7 @@ from viz.locales import text
 from viz.tabs.note import Note
 from viz.tabs.page import WAITING, known_device
 from viz.tabs.run_form import Form, adapt, build_form, read
-from viz.tabs.run_screen import Screen, build_screen, draw, draw_row
+from viz.tabs.run_screen import Result, Screen, build_screen, draw, draw_row, view_of
 
 RUN_CSS = Path(__file__).with_name("run.css").read_text("utf-8") + stand_in_css()
 
@@ -101,33 +101,37 @@ def _wire_run(page, form: Form, note: Note, screen: Screen, result: gr.State) ->
 
 def _wire_form(page, form: Form) -> None:
     """Keep the controls showing what would be run, and only what can be chosen."""
-    common = {"outputs": form.adapted, "show_progress": "hidden", "api_visibility": "private"}
-    inputs = [form.source, form.fields["algorithm"], page.watch_choice, page.language]
-    form.source.input(lambda *values: adapt(*values, True), inputs, **common)
-    form.fields["algorithm"].input(lambda *values: adapt(*values, False), inputs, **common)
-    page.watch_choice.change(lambda *values: adapt(*values, False), inputs, **common)
-    Context.root_block.load(lambda *values: adapt(*values, False), inputs, **common)
-
-    page.language.change(lambda *values: adapt(*values, False), inputs, **common)
+    inputs = [form.source, form.fields["algorithm"], page.watch_choice, page.language, form.sized]
+    gr.on(
+        [
+            form.source.input,
+            form.fields["algorithm"].input,
+            page.watch_choice.change,
+            page.language.change,
+            Context.root_block.load,
+        ],
+        adapt,
+        inputs,
+        form.adapted,
+        trigger_mode="always_last",  # a link changes what is watched while the page still loads
+        show_progress="hidden",
+        api_visibility="private",
+    )
 
 
 def _wire_screen(page, form: Form, screen: Screen, result: gr.State) -> None:
     """Connect what can be done with a result, and the device."""
     quiet = {"show_progress": "hidden", "api_visibility": "private"}
 
-    def redraw(kept, row, language):
-        device = tables.device_box(device_now(page.worker), language)
-        return [*draw(kept, row, language), device]
+    chosen = [result, screen.row, page.language, screen.output]
 
-    page.language.change(
-        redraw, [result, screen.row, page.language], [*screen.outputs, screen.device], **quiet
-    )
-    screen.row.input(
-        lambda kept, row, language: draw_row(kept, row, language),
-        [result, screen.row, page.language],
-        screen.row_outputs,
-        **quiet,
-    )
+    def redraw(kept, row, language, output):
+        device = tables.device_box(device_now(page.worker), language)
+        return [*draw(kept, row, language, output), device]
+
+    page.language.change(redraw, chosen, [*screen.outputs, screen.device], **quiet)
+    screen.output.input(draw, chosen, screen.outputs, **quiet)
+    screen.row.input(draw_row, chosen, screen.row_outputs, **quiet)
 
     async def say_device(language):
         return tables.device_box(await known_device(page.worker), language)
@@ -169,10 +173,10 @@ _COPY = """async () => {
 def _file_writer(write, suffix: str, button: gr.DownloadButton):
     """Return a handler that writes a result to a file among Gradio's own, which it clears away."""
 
-    def handler(kept: CheckResult | None) -> object:
+    def handler(kept: Result | None) -> object:
         if kept is None:
             return gr.skip()
-        name = f"blockwise-{kept.algorithm}-{kept.case.n_rows}x{kept.case.n_cols}.{suffix}"
+        name = f"{view_of(kept).file_name(kept)}.{suffix}"
         return save_bytes_to_cache(write(kept).encode(), name, button.GRADIO_CACHE)
 
     return handler
@@ -185,7 +189,7 @@ class Update:
     note: object
     running: bool | None = None
     device: Device | None = None
-    result: CheckResult | None = None
+    result: Result | None = None
 
 
 def run(worker, language: str, watched: object, values: list) -> Iterator[Update]:
@@ -197,7 +201,7 @@ def run(worker, language: str, watched: object, values: list) -> Iterator[Update
         finished = None
         last: object = None
         for item in worker.run(CheckJob(algorithm, case)):
-            if isinstance(item, CheckResult):
+            if isinstance(item, CheckResult | TileCheckResult):
                 finished = item
                 continue
             # The same stage again is only a chance to stop: nothing is sent to be drawn.

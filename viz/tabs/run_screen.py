@@ -1,44 +1,52 @@
-"""What the Run tab shows of a result: every part of the picture, and how to fill it."""
+"""What the Run tab shows of a result: every part of the picture, and how to fill it.
+
+The parts are laid out once, and `view_of` says who fills them: `run_rows` for kernels that take
+rows, `run_tiles` for those that work on tiles. A part that a result has nothing for is hidden.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import ModuleType
 
 import gradio as gr
-import numpy as np
 from gradio.components.plot import PlotData
 
-from benchmarks.results import CheckResult, RowDetail
-from kernels import ALGORITHMS
-from kernels.errors import InputError
-from kernels.inputs import MAX_BLOCK, OWN_NUMBERS, Choice, choose, make_arrays
+from benchmarks.results import CheckResult, TileCheckResult
 from viz import export
 from viz.figures import tables
-from viz.figures.base import payload
-from viz.figures.error_map import MAPS, error_map
-from viz.figures.histogram import histogram
+from viz.figures.base import Figure, payload
+from viz.figures.error_map import MAPS
 from viz.figures.prose import say
-from viz.figures.state import state_figure
-from viz.figures.verdict import headline
 from viz.locales import text
+from viz.tabs import run_rows, run_tiles
 from viz.tabs.note import Note
-from viz.tabs.run_form import as_text
 
+Result = CheckResult | TileCheckResult
+
+STATE_FIELDS = ("m", "alpha", "l", "acc")
+BARS = ("head", "block")
 PARTS = (
-    "headline",
+    *("headline", "outputs", "output_head"),
     *(part for which in MAPS for part in (f"head_{which}", f"map_{which}")),
     "key",
-    "state_head",
-    "state",
-    "state_words",
-    "numbers",
-    "errors_head",
-    "errors",
-    "checked",
-    "python",
+    *(part for which in BARS for part in (f"bars_{which}_head", f"bars_{which}")),
+    "states_head",
+    *(part for field in STATE_FIELDS for part in (f"state_head_{field}", f"state_map_{field}")),
+    *("state_head", "state", "state_words", "numbers"),
+    *("rivals", "errors_head", "errors", "checked", "python"),
 )
 # What changes with the chosen row.
-ROW_PARTS = (*(f"map_{which}" for which in MAPS), "state_head", "state", "state_words", "numbers")
+ROW_PARTS = (
+    *(f"map_{which}" for which in MAPS),
+    *(f"state_map_{field}" for field in STATE_FIELDS),
+    *("state_head", "state", "state_words", "numbers"),
+)
+
+
+def view_of(result: Result) -> ModuleType:
+    """Return the module that fills the parts with a result of this type."""
+    return run_tiles if isinstance(result, TileCheckResult) else run_rows
 
 
 @dataclass(frozen=True)
@@ -50,6 +58,7 @@ class Screen:
     side: gr.Column
     device: Note
     parts: dict[str, gr.components.Component]
+    output: gr.Radio
     row: gr.Dropdown
     csv: gr.Button
     json: gr.Button
@@ -61,7 +70,7 @@ class Screen:
     def outputs(self) -> list:
         """What `draw` returns updates for, in its order."""
         parts = (self.parts[name] for name in PARTS)
-        return [self.idle, self.main, self.side, *parts, self.row, self.watch]
+        return [self.idle, self.main, self.side, *parts, self.output, self.row, self.watch]
 
     @property
     def row_outputs(self) -> list:
@@ -77,7 +86,10 @@ def build_screen(page) -> Screen:
             idle = Note(_idle("en"), elem_id="run-idle")
             with gr.Column(visible=False, elem_id="run-results") as main:
                 parts["headline"] = Note(live=True, elem_id="run-headline")
+                output = _build_outputs(page, parts)
                 _build_maps(parts)
+                _build_bars(parts)
+                _build_states(parts)
                 with gr.Row(elem_id="run-state-row"):
                     parts["state_head"] = Note(elem_id="run-state-head")
                     row = page.label(
@@ -89,12 +101,23 @@ def build_screen(page) -> Screen:
         with gr.Column(elem_id="run-side", min_width=0):
             device = Note(tables.device_box(None, "en"), elem_id="run-device")
             with gr.Column(visible=False, elem_id="run-facts") as side:
+                parts["rivals"] = Note(elem_id="run-rivals")
                 parts["errors_head"] = Note(elem_id="run-errors-head")
                 parts["errors"] = gr.Plot(show_label=False, elem_id="run-errors")
                 parts["checked"] = Note(elem_id="run-checked")
                 buttons = _build_buttons(page)
                 parts["python"] = Note(elem_id="run-python")
-    return Screen(idle, main, side, device, parts, row, **buttons)
+    return Screen(idle, main, side, device, parts, output, row, **buttons)
+
+
+def _build_outputs(page, parts: dict) -> gr.Radio:
+    """Build the table of outputs, and the choice of the one whose errors are drawn."""
+    parts["outputs"] = Note(elem_id="run-outputs")
+    with gr.Row(elem_id="run-output-row"):
+        parts["output_head"] = Note(elem_id="run-output-head")
+        return page.label(
+            gr.Radio([], elem_id="run-output", visible=False), label="run.tiles.output"
+        )
 
 
 def _build_maps(parts: dict) -> None:
@@ -105,6 +128,27 @@ def _build_maps(parts: dict) -> None:
                 parts[f"head_{which}"] = Note()
                 parts[f"map_{which}"] = gr.Plot(show_label=False, elem_id=f"run-map-{which}")
     parts["key"] = Note(elem_id="run-map-key")
+
+
+def _build_bars(parts: dict) -> None:
+    """Build the charts of errors by head and by block of rows."""
+    with gr.Row(elem_id="run-bars"):
+        for which in BARS:
+            with gr.Column(min_width=0, elem_classes="bw-bars"):
+                parts[f"bars_{which}_head"] = Note()
+                parts[f"bars_{which}"] = gr.Plot(show_label=False, elem_id=f"run-bars-{which}")
+
+
+def _build_states(parts: dict) -> None:
+    """Build the maps of the captured state, one a field."""
+    parts["states_head"] = Note(elem_id="run-states-head")
+    with gr.Row(elem_id="run-states"):
+        for field in STATE_FIELDS:
+            with gr.Column(min_width=0, elem_classes="bw-map"):
+                parts[f"state_head_{field}"] = Note()
+                parts[f"state_map_{field}"] = gr.Plot(
+                    show_label=False, elem_id=f"run-state-map-{field}"
+                )
 
 
 def _build_buttons(page) -> dict[str, gr.components.Component]:
@@ -125,101 +169,53 @@ def _idle(language: str) -> list:
     return [["p", {"class": "bw-caption"}, *say(language, "run.idle")]]
 
 
-def detail_of(result: CheckResult, row: object) -> RowDetail:
-    """Return the kept row ``row``, or the worst one where that is none of them."""
-    by_row = {detail.row: detail for detail in result.rows}
-    wanted = row if isinstance(row, int) and not isinstance(row, bool) else None
-    return by_row.get(wanted) or by_row.get(result.worst_row) or result.rows[0]
-
-
-def row_choices(result: CheckResult, language: str) -> list[tuple[str, int]]:
-    """Return the rows that can be opened, the worst one first and called so."""
-    others = [detail.row for detail in result.rows if detail.row != result.worst_row]
-    first = (text(language, "run.row.worst", row=result.worst_row), result.worst_row)
-    return [first, *((text(language, "run.row.other", row=row), row) for row in others)]
-
-
-def draw(result: CheckResult | None, row: object, language: str) -> list:
+def draw(result: Result | None, row: object, language: str, output: object = None) -> list:
     """Return updates for `Screen.outputs`."""
     if result is None:
-        return [_idle(language), *[gr.skip()] * (2 + len(PARTS) + 2)]
-    detail = detail_of(result, row)
-    rows = dict(zip(ROW_PARTS, draw_row(result, detail.row, language), strict=False))
+        return [_idle(language), *[gr.skip()] * (2 + len(PARTS) + 3)]
+    view = view_of(result)
     filled = {
-        "headline": headline(result, language),
-        "key": tables.map_key(result, language),
-        "errors_head": tables.errors_head(result, language),
-        "errors": _plot(histogram(result, language)),
-        "checked": tables.checked(result, language),
+        **view.fill(result, row, output, language),
         "python": _python(result, language),
-        **{f"head_{which}": tables.map_head(result, which, language) for which in MAPS},
-        **rows,
     }
-    chooser = gr.update(choices=row_choices(result, language), value=detail.row)
+    names, chosen = view.output_choices(result, output)
+    chooser = gr.update(choices=names, value=chosen or None, visible=len(names) > 1)
+    open_row = gr.update(
+        choices=view.row_choices(result, language), value=view.detail_of(result, row).row
+    )
     shown = [gr.update(visible=False), gr.update(visible=True), gr.update(visible=True)]
-    return [*shown, *(filled[name] for name in PARTS), chooser, _watch(result, detail, language)]
+    parts = [_part(name, filled) for name in PARTS]
+    return [*shown, *parts, chooser, open_row, view.watch(result, row, language)]
 
 
-def draw_row(result: CheckResult | None, row: object, language: str) -> list:
+def draw_row(result: Result | None, row: object, language: str, output: object = None) -> list:
     """Return updates for `Screen.row_outputs`: nothing is run again."""
     if result is None:  # the server has forgotten this visitor; what is drawn stays
         return [gr.skip()] * (len(ROW_PARTS) + 1)
-    detail = detail_of(result, row)
-    return [
-        *(_plot(error_map(result, which, detail.row)) for which in MAPS),
-        tables.state_head(detail.row, language),
-        _plot(state_figure(detail, language)),
-        tables.state_words(result, detail, language),
-        tables.numbers(result, detail, language),
-        _watch(result, detail, language),
-    ]
+    view = view_of(result)
+    filled = view.fill_row(result, row, output, language)
+    return [*(_part(name, filled) for name in ROW_PARTS), view.watch(result, row, language)]
 
 
-def _plot(made) -> PlotData:
-    """Return a figure as the page takes it, with its settings, which gr.Plot would leave out."""
-    return PlotData(type="plotly", plot=payload(made))
+def _part(name: str, filled: dict[str, object]) -> object:
+    """Return a part's update: nodes as they are, a figure as the page takes it, or nothing."""
+    shown = filled.get(name)
+    if isinstance(shown, Figure):
+        # gr.Plot would leave a figure's settings out.
+        drawn = PlotData(type="plotly", plot=payload(shown))
+        return gr.update(value=drawn, visible=True)
+    if name in filled:
+        return shown
+    is_figure = "map_" in name or name in ("state", "errors", *(f"bars_{which}" for which in BARS))
+    return gr.update(visible=False) if is_figure else []
 
 
-def _watch(result: CheckResult, detail: RowDetail, language: str) -> dict:
-    """Return the button that watches the row: dashed, with the reason, where Watch cannot."""
-    wanted = watched_row(result, detail.row)
-    del wanted["algorithm"]
-    try:
-        choose(**wanted)
-    except InputError as error:
-        told = error.details
-        details = {"row": detail.row, "name": told.get("name", ""), "limit": told.get("high", "")}
-        return gr.update(value=text(language, "run.watch_row.long", **details), interactive=False)
-    return gr.update(value=text(language, "run.watch_row", row=detail.row), interactive=True)
+def watched_row(result: Result, row: object) -> dict[str, object]:
+    """Return the numbers of a result, or of its row, as Watch holds them."""
+    return view_of(result).watched(result, row)
 
 
-def watched_row(result: CheckResult, row: object) -> dict:
-    """Return the numbers of a result's row as Watch holds them.
-
-    Row r is seeded seed + r, but all rows share the v of the first seed: where there is a v, the
-    row's scores are given as numbers, and the seed stays.
-    """
-    detail, case = detail_of(result, row), result.case
-    entry = ALGORITHMS[result.algorithm]
-    preset, seed, numbers = case.preset, case.seed + detail.row, as_text(case.numbers)
-    if entry.has_values and detail.row:
-        choice = Choice(preset, case.n_cols, 1, case.head_dim, case.dtype, seed)
-        x = make_arrays(choice, with_values=False)["x"]
-        shortest = (np.format_float_positional(value, trim="-") for value in x)
-        preset, seed, numbers = OWN_NUMBERS, case.seed, " ".join(shortest)
-    return {
-        "algorithm": result.algorithm,
-        "preset": preset,
-        "n_cols": case.n_cols,
-        "block": min(result.block, MAX_BLOCK) if entry.whole_row else case.block,
-        "head_dim": case.head_dim,
-        "dtype": case.dtype,
-        "seed": seed,
-        "numbers": numbers,
-    }
-
-
-def _python(result: CheckResult, language: str) -> list:
+def _python(result: Result, language: str) -> list:
     """Return the script that repeats the run, closed until asked for."""
     summary = ["summary", {}, text(language, "run.as_python")]
     code = ["pre", {"class": "bw-code"}, export.to_python(result)]

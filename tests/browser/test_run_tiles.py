@@ -1,0 +1,180 @@
+"""The Run tab for algorithms on tiles in a real browser, on results made without a kernel."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+import app
+from kernels import ALGORITHMS
+from tests.fake_check import check, tile_result
+from tests.test_figures import words
+from tests.test_run_tab import FakeWorker
+from viz.figures import tile_tables, tile_verdict
+from viz.locales import text
+from viz.tabs.run_sizes import LARGER
+
+pytestmark = pytest.mark.browser
+
+TILES = [name for name, entry in ALGORITHMS.items() if entry.problem != "row"]
+ATTENTION = next(name for name in TILES if ALGORITHMS[name].captured)
+GRADIENTS = next(name for name in TILES if "dk" in ALGORITHMS[name].extra_outputs)
+PRODUCT = next(name for name in TILES if ALGORITHMS[name].problem == "matmul")
+ROW = next(iter(ALGORITHMS))
+
+
+class QuickWorker(FakeWorker):
+    """A worker that answers every job at once, with the mirror for a kernel."""
+
+    def run(self, job, time_limit_s=None):
+        self.jobs.append(job)
+        made = check if ALGORITHMS[job.algorithm].problem == "row" else tile_result
+        self.results = made(job.algorithm, job.case)
+        yield self.results
+
+
+@pytest.fixture(scope="module")
+def worker():
+    return QuickWorker()
+
+
+@pytest.fixture(scope="module")
+def address(worker):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    served = app.serve(worker, "127.0.0.1", port)
+    yield f"http://127.0.0.1:{port}/"
+    served.close()
+
+
+@pytest.fixture
+def opened(address, visit):
+    """Give ``opened(algorithm, **context_settings)``: a visit to its Run tab."""
+
+    def start(algorithm, query="", **settings):
+        visited = visit(f"{address}?algo={algorithm}{query}", **settings)
+        visited.page.get_by_role("tab").nth(1).click()
+        visited.page.locator("#run-kernel").wait_for()
+        return visited
+
+    return start
+
+
+def said(page, selector: str) -> str:
+    return " ".join(page.locator(selector).inner_text().split())
+
+
+def run(page) -> None:
+    page.locator("#run-kernel").click()
+    page.locator("#run-headline .bw-eyebrow").wait_for()
+    page.locator("#run-numbers td").first.wait_for()
+    page.locator("#run-errors .js-plotly-plot").wait_for()
+
+
+# Words that leave their box unseen, and words of a figure that leave the figure.
+CLIPPED = """() => {
+  const cut = [];
+  for (const node of document.querySelectorAll('#run-controls *, #run-page *')) {
+    const own = [...node.childNodes].some((c) => c.nodeType === 3 && c.textContent.trim());
+    const input = node.matches('input');
+    if (!own && !input) continue;
+    const box = node.getBoundingClientRect();
+    if (!box.width || node.closest('details:not([open]) > :not(summary)')) continue;
+    if (getComputedStyle(node).clipPath !== 'none') continue;
+    const svg = node.closest('svg');
+    if (svg) {
+      const room = svg.getBoundingClientRect();
+      if (box.left < room.left - 1 || box.right > room.right + 1
+          || box.top < room.top - 1 || box.bottom > room.bottom + 1) cut.push(node.textContent);
+    } else if (node.scrollWidth > node.clientWidth + 1
+               && getComputedStyle(node).overflowX !== 'auto'
+               && getComputedStyle(node).display !== 'inline') {
+      cut.push(input ? node.value : node.textContent);
+    } else if (!node.closest('.bw-scroll') && box.right > innerWidth + 1) {
+      cut.push(node.textContent);
+    }
+  }
+  return cut;
+}"""
+
+
+def nothing_is_cut_off(page) -> None:
+    """Hold the page as it is against three widths."""
+    for width in (1440, 1024, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(400)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate(CLIPPED) == [], width
+
+
+def test_attention_from_the_form_to_the_row(opened, worker):
+    """One visit, since opening a page takes longer than all else here."""
+    page = (visited := opened(ATTENTION)).page
+    page.locator("#run-seq_q input").wait_for()
+    assert page.locator("#run-n_cols, #run-size_m").count() == 0
+    hint = said(page, "#run-hint")
+    run(page)
+    result = worker.results
+    blocks = {"used": f"{result.tiles.block_m} × {result.tiles.block_n}", "watched": "8 × 8"}
+    assert hint == text("en", "run.small_blocks", **blocks)
+    caption = " ".join(words(tile_verdict.headline(result, "en")[1]).split())
+    assert said(page, "#run-headline .bw-caption") == caption
+    assert said(page, "#run-outputs tbody tr:first-child td:nth-child(2)") in caption
+
+    page.locator("#run-output label", has_text="lse").click()
+    page.locator("#run-output-head", has_text="lse").wait_for()
+    page.locator("#run-map-torch .js-plotly-plot").wait_for(state="detached")
+    lse = " ".join(words(tile_tables.output_head(result, result.output("lse"), "en")).split())
+    assert said(page, "#run-output-head") == lse
+    other = next(d.row for d in result.rows if d.row != result.outputs[0].worst_row)
+    page.locator("#run-row input").click()
+    page.get_by_role("option", name=f"row {other}", exact=True).click()
+    page.locator("#run-state-head", has_text=f"query {other} ").wait_for()
+    assert said(page, "#run-output-head") == lse, "the chosen output stays"
+
+    page.get_by_role("button", name="中文").click()
+    page.locator("#run-headline", has_text="通过").wait_for()
+    assert f"查询 {other}" in said(page, "#run-state-head")
+    assert "lse" in said(page, "#run-output-head")
+    assert len(worker.jobs) == 1 and visited.errors == []
+    nothing_is_cut_off(page)
+
+
+def test_products_gradients_and_rows_take_each_others_place(opened, worker):
+    page = opened(PRODUCT).page
+    page.locator("#run-size_m input").wait_for()
+    run(page)
+    assert "torch.matmul" in said(page, "#run-outputs")
+    page.locator("#watch-row").click()
+    page.locator("#watch-block_m input").wait_for()
+    assert page.locator("#watch-block_m input").input_value() == "16"
+
+    page.get_by_role("tab").nth(1).click()
+    page.locator("#run-source input").click()
+    page.get_by_role("option").nth(1).click()
+    page.locator("#run-size_k input:enabled").wait_for()
+    assert page.locator("#run-size_k input").input_value() == str(LARGER["matmul"]["size_k"])
+    choose_algorithm(page, GRADIENTS)
+    page.locator("#run-seq_k input").wait_for()
+    page.locator("#run-kernel").click()
+    page.locator("#run-outputs", has_text="dk").wait_for()
+    page.locator("#run-bars-head .js-plotly-plot").wait_for()
+    assert page.locator("#watch-row").is_disabled()
+    nothing_is_cut_off(page)
+
+    choose_algorithm(page, ROW)
+    page.locator("#run-n_cols input").wait_for()
+    assert page.locator("#run-size_m, #run-seq_q").count() == 0
+    page.locator("#run-kernel").click()
+    page.locator("#run-headline", has_text="40 rows of 500").wait_for()
+    for gone in ("#run-outputs", "#run-bars", "#run-states", "#run-rivals"):
+        assert page.locator(f"{gone} .bw-head").count() == 0
+    assert page.locator("#run-main .js-plotly-plot").count() == 4
+
+
+def choose_algorithm(page, name: str) -> None:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.locator("#run-algorithm input").click()
+    page.get_by_role("option", name=text("en", f"algorithm.{name}.title"), exact=True).click()
