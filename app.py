@@ -22,9 +22,9 @@ with mock.patch("inspect.getfile", side_effect=OSError("no stubs")):
     import gradio as gr
 
     from viz import theme
-    from viz.tabs import lesson, run
+    from viz.tabs import lesson, memory, run
     from viz.tabs.header import Header, header_value
-    from viz.tabs.page import WAITING, Page, known_device
+    from viz.tabs.page import WAITING, Page, known_device, merge
     from viz.tabs.watch import WATCH_CSS, WatchTab
 
 from benchmarks.worker import Worker
@@ -43,56 +43,48 @@ def build(worker: Worker) -> gr.Blocks:
                 watch = WatchTab(page)
             with page.label(gr.Tab("Run", id="run"), label="tab.run"):
                 ran = run.build(page)
+            with page.label(gr.Tab("Memory", id="memory"), label="tab.memory"):
+                memory.build(page)
             with page.label(gr.Tab("Lesson", id="lesson"), label="tab.lesson"):
                 lesson.build(page)
         watch.listen()
 
-        def opened(request: gr.Request) -> list:
+        def opened(request: gr.Request) -> dict:
             """Fill the page for a link, in the link's or the browser's language."""
             language = from_browser(request.headers.get("accept-language"))
-            state, values = watch.open_link(dict(request.query_params), language)
-            words = [gr.skip()] * len(page.words)
-            if state.language != "en":
-                words = page.relabel(state.language)
-            return [state.language, *values, *words]
+            state, shown = watch.open_link(dict(request.query_params), language)
+            words = page.relabel(state.language) if state.language != "en" else {}
+            return merge({page.language: state.language}, words, shown)
 
         async def say_hardware(language: str) -> dict:
             """Say in the header what runs the kernels, once the worker knows."""
             return header_value(language, await known_device(worker))
 
-        def switch(event: gr.EventData, *values: object) -> list:
+        def switch(event: gr.EventData, *values: object) -> dict:
             """Say everything in another language; what is watched stays, step and all."""
             try:
                 asked = event.language
             except (AttributeError, TypeError):  # a client can send anything as an event
                 asked = None
             language = asked if asked in LANGUAGES else "en"
-            return [
-                language,
-                header_value(language, run.device_now(worker)),
-                *watch.show(language, *values),
-                *page.relabel(language),
-            ]
+            told = {page.language: language, header: header_value(language, run.device_now(worker))}
+            return merge(told, page.relabel(language), watch.show_whole(language, *values))
+
+        def watch_row(*about: object) -> dict:
+            """Open Watch on a row of a case that was run."""
+            return {tabs: gr.update(selected="watch"), **watch.open_row(*about)}
 
         quiet = {"show_progress": "hidden", "api_visibility": "private"}
-        page_blocks.load(
-            opened,
-            None,
-            [page.language, *watch.inputs, *watch.shown, *page.labelled],
-            **quiet,
-        ).then(say_hardware, page.language, header, **WAITING, **quiet)
-        ran.watch_button.click(
-            lambda *about: [gr.update(selected="watch"), *watch.open_row(*about)],
-            [page.language, ran.result, ran.row],
-            [tabs, *watch.inputs, *watch.shown],
-            **quiet,
+        filled = list(dict.fromkeys([page.language, *watch.whole, *page.labelled]))
+        page_blocks.load(opened, None, filled, **quiet).then(
+            say_hardware, page.language, header, **WAITING, **quiet
         )
-        header.select(
-            switch,
-            watch.inputs,
-            [page.language, header, *watch.shown, *page.labelled],
-            **quiet,
-        ).then(say_hardware, page.language, header, **WAITING, **quiet)
+        ran.watch_button.click(
+            watch_row, [page.language, ran.result, ran.row], [tabs, *watch.whole], **quiet
+        )
+        header.select(switch, watch.inputs, [page.language, header, *filled[1:]], **quiet).then(
+            say_hardware, page.language, header, **WAITING, **quiet
+        )
     return page_blocks
 
 
@@ -110,7 +102,7 @@ def serve(worker: Worker, host: str, port: int) -> gr.Blocks:
         prevent_thread_lock=True,
         quiet=True,
         theme=theme.theme(),
-        css=theme.page_css() + run.RUN_CSS,
+        css=theme.page_css() + run.RUN_CSS + memory.MEMORY_CSS,
         head=theme.head_css() + f"<style>{WATCH_CSS}</style>",
         footer_links=[],
         run_history=False,

@@ -19,9 +19,9 @@ from gradio_client import Client
 
 import app
 from benchmarks.worker import Worker
-from kernels import ALGORITHMS
 from kernels.inputs import DTYPES, choose, make_arrays
 from kernels.trace import decode
+from tests.rows import ROWS
 
 ON_GPU = torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 0)
 ROOT = Path(__file__).parent.parent
@@ -94,7 +94,7 @@ def test_watch_returns_the_mirrors_numbers(client):
     player, note = watch(client, algorithm="online_softmax", n_cols=37, block=8, seed=3)
     figure = player["figures"][0]
     choice = choose("normal", 37, 8, 4, "float32", 3)
-    trace = ALGORITHMS["online_softmax"].trace(make_arrays(choice, False), 8, "float32")
+    trace = ROWS["online_softmax"].trace(make_arrays(choice, False), 8, "float32")
     assert decode(figure["trace"]["outputs"]["y"]) == pytest.approx(trace.outputs["y"], rel=1e-6)
     assert note == "[]"
 
@@ -162,7 +162,7 @@ def run(client, **changes) -> str:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", ROWS)
 def test_every_kernel_passes_its_check_through_the_app(client, algorithm, dtype):
     shown = run(client, algorithm=algorithm, dtype=dtype)
     assert "Passed" in shown

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import json
+import math
 import socket
 import time
 import urllib.request
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 import pytest
 
 import app
 from benchmarks.worker import Worker
+from kernels import ALGORITHMS
 from kernels.errors import shorten
 from kernels.pasted import read_numbers
 from tests.workers import with_patched_device
 from viz.tabs.run_screen import ROW_PARTS, draw_row
 
-WATCH = ["attention_row", "normal", 32, 4, 4, "float32", 7, "", ""]
+WATCH = {
+    **{"algorithm": "attention_row", "preset": "normal", "n_cols": 32, "block": 4, "head_dim": 4},
+    **{"dtype": "float32", "seed": 7, "numbers": "", "compare": ""},
+    **{"seq_q": 64, "seq_k": 64, "size_m": 32, "size_n": 32, "size_k": 32, "block_m": 8},
+    **{"block_k": 8, "group_m": 1, "mask": "none", "n_splits": 4},
+}
 NEVER_READY = "import time\ndevice.read_facts = lambda self_test='': time.sleep(60)\n"
 N_VISITORS = 60  # more than Gradio runs events at once
 
@@ -64,6 +72,7 @@ def answer(url: str, visitor: str, timeout_s: float) -> dict:
     pytest.fail("the stream ended without an answer")
 
 
+@cache
 def index_of(url: str, name: str) -> int:
     """Return the number of the handler called ``name``."""
     config = json.load(urllib.request.urlopen(f"{url}/config", timeout=20))
@@ -75,29 +84,92 @@ def test_visitors_who_wait_for_the_worker_do_not_hold_up_watch(url, name):
     waiting, watch = index_of(url, name), index_of(url, "watch")
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: join(url, waiting, [None]), range(N_VISITORS)))
-    assert answer(url, join(url, watch, [None, *WATCH]), 8.0)["success"]
+    assert answer(url, join(url, watch, [None, *WATCH.values()]), 8.0)["success"]
 
 
 def test_the_language_can_be_switched_before_the_worker_is_ready(url):
     asked = {"language": "zh"}
-    visitor = join(url, index_of(url, "switch"), WATCH, event_data=asked)
+    visitor = join(url, index_of(url, "switch"), [*WATCH.values()], event_data=asked)
     assert answer(url, visitor, 8.0)["output"]["data"][1]["language"] == "zh"
 
 
 @pytest.mark.parametrize("event_data", [None, 1, "language", ["language"], {"language": ["zh"]}])
 def test_a_switch_to_no_language_is_english(url, event_data):
-    visitor = join(url, index_of(url, "switch"), WATCH, event_data=event_data)
+    visitor = join(url, index_of(url, "switch"), [*WATCH.values()], event_data=event_data)
     assert answer(url, visitor, 8.0)["success"]
 
 
 def test_the_language_cannot_be_set_as_an_input(url):
-    shown = answer(url, join(url, index_of(url, "watch"), ["xx", *WATCH]), 8.0)
+    shown = answer(url, join(url, index_of(url, "watch"), ["xx", *WATCH.values()]), 8.0)
     assert shown["output"]["data"][0]["lang"] == "en"
 
 
 def test_a_lone_surrogate_is_answered(url):
-    visitor = join(url, index_of(url, "watch"), [None, "\ud800", *WATCH[1:]])
+    visitor = join(url, index_of(url, "watch"), [None, "\ud800", *[*WATCH.values()][1:]])
     assert "algorithm must be one of" in json.dumps(answer(url, visitor, 8.0))
+
+
+def watch(url: str, visitor: str, **changes: object) -> tuple[dict, list]:
+    """Set the controls as a client that does not care for their limits; return player and note."""
+    sent = [None, *(WATCH | changes).values()]
+    join(url, index_of(url, "watch"), sent, session_hash=visitor)
+    shown = answer(url, visitor, 8.0)
+    assert shown["success"]
+    return tuple(shown["output"]["data"][:2])
+
+
+NO_VALUE = [
+    None,
+    True,
+    math.nan,
+    math.inf,
+    -1,
+    4.5,
+    10**30,
+    "",
+    "1e3",
+    [8],
+    {"a": 8},
+    "8" * 5_000_000,
+]
+BESIDE_FIELDS = ("compare", "preset", "dtype")
+
+
+@pytest.mark.parametrize("algorithm", ["split_kv", "matmul"])
+def test_a_hostile_value_of_any_control_gets_one_sentence_and_loses_nothing(url, algorithm):
+    visitor = uuid.uuid4().hex
+    for i, name in enumerate((*ALGORITHMS[algorithm].fields, *BESIDE_FIELDS)):
+        for value in NO_VALUE[i % 6 :: 6]:  # two in each field, every one in some
+            if name == "compare" and value in (None, ""):
+                continue  # that is how nothing is written
+            player, note = watch(url, visitor, **{"algorithm": algorithm, name: value})
+            assert len(note) == 1 and note[0][1]["class"] == "bw-alert", (name, value)
+            assert len(note[0][2]) < 250 and note[0][2].endswith(".")
+            assert "figures" not in player
+    player, note = watch(
+        url, visitor, algorithm=algorithm, n_cols="8" * 5_000_000
+    )  # not read: no matter
+    assert player["figures"] and note == []
+
+
+def test_sizes_that_are_too_large_together_are_refused(url):
+    sizes = {"seq_q": 128, "seq_k": 128, "block_m": 4, "block": 4}
+    player, note = watch(url, uuid.uuid4().hex, algorithm="flash_backward", **sizes)
+    assert note[0][2] == "tiles may be at most 256 here, got 2048." and "figures" not in player
+
+
+@pytest.mark.parametrize(
+    "value", [None, [8], {"a": 8}, "8" * 5_000_000, -1], ids=lambda value: str(value)[:9]
+)
+def test_hostile_controls_do_not_hold_up_another_algorithm(url, value):
+    """A change of algorithm replaces what it cannot use, and ignores what it does not read."""
+    sent = WATCH | {"algorithm": "matmul", "size_k": value, "n_cols": value, "numbers": value}
+    visitor = join(url, index_of(url, "switch_algorithm"), [None, None, *sent.values()])
+    shown = answer(url, visitor, 8.0)
+    assert shown["success"]
+    player, note = shown["output"]["data"][:2]
+    assert len(note) == 1 and note[0][2].startswith("K must be ")
+    assert '"size_k":32' in player["figures"]
 
 
 def test_a_row_of_a_result_that_the_server_forgot_changes_nothing():

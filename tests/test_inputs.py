@@ -35,6 +35,8 @@ from kernels.inputs import (
     shorten,
 )
 from kernels.pasted import MAX_TEXT
+from kernels.problems import check_for, choose_for
+from tests.rows import ROWS
 
 SIZES = (1, 2, 3, 5, 7, 12, 37, 64, 100, 255, 511, 512)
 BLOCKS = (1, 2, 4, 8, 16, 64, 512)
@@ -183,6 +185,21 @@ def test_numbers_are_read_as_people_write_them(text, numbers):
 def test_nan_is_read():
     (one, two) = read_numbers("nan NaN")
     assert math.isnan(one) and math.isnan(two)
+
+
+@pytest.mark.parametrize("entry", ROWS.values(), ids=lambda entry: entry.name)
+def test_a_row_reads_its_own_fields_and_no_other(entry):
+    choice = choose_for(entry, {"n_cols": 5, "block": 1, "seq_q": "many", "mask": None})
+    assert choice == Choice(n_cols=5, block=1)
+    assert {name: check_for(entry, name, getattr(choice, name)) for name in entry.fields} == {
+        "n_cols": 5,
+        "block": 1,
+        "head_dim": 4,
+    }
+    with pytest.raises(InputError, match="BLOCK_N must be a power of two from 1 to 512, got 3."):
+        check_for(entry, "block", 3)
+    with pytest.raises(InputError, match="There is no number to read"):
+        check_for(entry, "numbers", "")
 
 
 # Anything at all.

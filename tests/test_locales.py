@@ -7,12 +7,17 @@ import itertools
 import json
 import re
 import string
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 
+import numpy as np
 import pytest
 
-from kernels import ALGORITHMS
-from kernels.inputs import OWN_NUMBERS, PRESETS, choose, make_arrays
+from kernels import ALGORITHMS, tile_inputs
+from kernels.inputs import OWN_NUMBERS, PRESETS
+from kernels.problems import arrays_for, choose_for, schedule_for, trace_for
+from kernels.trace import Trace
+from tests.rows import ROWS
 from tests.test_architecture import PYTHON, ROOT, sources
 from viz.locales import LANGUAGES, from_browser, has, table, text
 
@@ -275,7 +280,7 @@ def test_every_reason_for_no_gpu_has_words_wherever_reasons_are_shown():
 def test_presets_algorithms_and_phases_have_names():
     wanted = {f"preset.{preset}" for preset in (*PRESETS, OWN_NUMBERS)}
     wanted |= {f"algorithm.{name}.title" for name in ALGORITHMS}
-    wanted |= {f"phase.{phase}" for _, phase, _ in emitted_cases()}
+    wanted |= {f"phase.{phase}" for _, phase, *_ in emitted_cases()}
     assert not wanted - set(EN)
     for prefix, extra in (("preset.", ()), ("phase.", ())):
         assert {key for key in EN if key.startswith(prefix)} - wanted == set(extra)
@@ -283,7 +288,7 @@ def test_presets_algorithms_and_phases_have_names():
 
 # Captions: one template for whatever can happen.
 
-ROWS = [
+NUMBERS = [
     *itertools.product(PRESETS, ("",)),
     (OWN_NUMBERS, "1 5 2 9 9 3 nan 1 2 3"),
     (OWN_NUMBERS, "nan nan nan nan 1 2"),
@@ -306,49 +311,103 @@ REFINED = {
 }
 
 
-def emitted_cases() -> set[tuple[str, str, str]]:
-    """Return (algorithm, phase, case) for everything the mirrors say over many rows."""
+RISES = ("rise", "rise_one", "rise_all", "rise_only", "started")
+REFINED_TILES = {
+    ("new_max", "rise"): RISES,
+    ("rescale", "rise"): RISES,
+    ("new_max", "same"): ("same", "same_only"),
+    ("rescale", "same"): ("same", "same_only"),
+    ("scores", "masked"): ("masked", "masked_all"),
+    ("load_q", "normal"): ("normal", "unseeing"),
+    ("store", "normal"): ("normal", "last"),
+}
+GRIDS = [
+    {"seq_q": 5, "seq_k": 17, "n_splits": 3},
+    {"seq_q": 9, "seq_k": 6, "n_splits": 4},
+    {"seq_q": 1, "seq_k": 1, "size_m": 5, "size_n": 3, "size_k": 9},
+]
+
+
+@cache
+def emitted_cases() -> set[tuple[str, str, str, int]]:
+    """Return (algorithm, phase, case, pass) for all that the mirrors say over many inputs."""
     said = set()
     for entry, (preset, numbers), (n_cols, block), dtype in itertools.product(
-        ALGORITHMS.values(), ROWS, ((7, 2), (8, 8), (3, 8), (1, 1)), ("float32", "float16")
+        ROWS.values(), NUMBERS, ((7, 2), (8, 8), (3, 8), (1, 1)), ("float32", "float16")
     ):
-        choice = choose(preset, n_cols, block, 2, dtype, 1, numbers)
-        trace = entry.trace(make_arrays(choice, entry.has_values), block, dtype)
-        for step in trace.steps:
-            cases = REFINED.get((step.phase, step.case), (step.case,))
-            said |= {(entry.name, step.phase, case) for case in cases}
+        given = {"preset": preset, "n_cols": n_cols, "block": block, "head_dim": 2, "seed": 1}
+        trace = trace_for(entry, choose_for(entry, {**given, "dtype": dtype, "numbers": numbers}))
+        said |= cases_of(trace, REFINED)
+    for entry, preset, sizes, mask in itertools.product(
+        ALGORITHMS.values(), tile_inputs.PRESETS, GRIDS, tile_inputs.MASKS
+    ):
+        if entry.name in ROWS:
+            continue
+        given = {"preset": preset, "mask": mask, "block_m": 4, "block": 4, "head_dim": 2, **sizes}
+        choice = choose_for(entry, given)
+        arrays = arrays_for(entry, choice)
+        for spoilt in (None, *(name for name in arrays if preset == "normal")):
+            # A link cannot ask for a NaN, but a mirror can say that there is one.
+            spoil = {} if spoilt is None else {spoilt: np.full_like(arrays[spoilt], np.nan)}
+            trace = entry.trace({**arrays, **spoil}, schedule_for(entry, choice), "float32")
+            said |= cases_of(trace, REFINED_TILES)
     return said
+
+
+def cases_of(trace: Trace, refined: Mapping) -> set[tuple[str, str, str, int]]:
+    return {
+        (trace.algorithm, step.phase, case, step.pass_index)
+        for step in trace.steps
+        for case in refined.get((step.phase, step.case), (step.case,))
+    }
+
+
+def captions_of(name: str, phase: str, case: str, pass_index: int) -> list[str]:
+    """Return the keys of a case's templates: the algorithm's own first, then those that all share.
+
+    The second kernel of a grid, and the next, may have their own: ``load2``, ``store3``.
+    """
+    if name in ROWS:
+        return [f"caption.{name}.{phase}.{case}", f"caption.{phase}.{case}"]
+    own = [f"{phase}{pass_index + 1}"] * (pass_index > 0) + [phase]
+    shared = [f"caption.tile.{phase}.{case}", f"caption.tile.any.{case}"]
+    return [*(f"caption.{name}.{one}.{case}" for one in own), *shared]
 
 
 def test_every_case_has_a_caption_and_every_caption_a_case():
     unsaid, chosen = [], set()
-    for name, phase, case in sorted(emitted_cases()):
-        keys = [f"caption.{name}.{phase}.{case}", f"caption.{phase}.{case}"]
+    for emitted in sorted(emitted_cases()):
+        keys = captions_of(*emitted)
         found = [key for key in keys if key in EN]
         # A case that no template names is told as a normal one, which must not be for NaN and ∞.
-        if not found and case in ("nan", "nan_kept", "inf", "overflow", "masked"):
-            unsaid.append(keys[1])
+        if not found and emitted[2] in ("nan", "nan_kept", "inf", "overflow", "masked", "empty"):
+            unsaid.append(keys[0])
         chosen.update(found[:1])
-        chosen.add(keys[1])  # what all share may be overruled by each that exists so far
+        chosen.update(keys[1:])  # what all share may be overruled by each that exists so far
     assert not unsaid
-    fallbacks = {f"caption.{phase}.normal" for _, phase, _ in emitted_cases()}
-    assert fallbacks <= set(EN)
+    for name, phase, _, pass_index in emitted_cases():
+        keys = captions_of(name, phase, "normal", pass_index)
+        assert set(keys) & set(EN), keys
     captions = {key for key in EN if key.startswith("caption.")}
     own_fallbacks = {key for key in captions if key.endswith(".normal")}
     assert sorted(captions - chosen - own_fallbacks) == []
 
 
 def test_captions_use_only_what_the_player_gives():
-    given = set(re.findall(r"\b(\w+):", (ROOT / "viz/player/js/caption.js").read_text("utf-8")))
-    for entry in ALGORITHMS.values():
-        trace = entry.trace(make_arrays(choose(), entry.has_values), 4, "float32")
-        given |= set().union(*(step.values for step in trace.steps))
-    unknown = {
-        key: fields(EN[key]) - given
-        for key in EN
-        if key.startswith("caption.") and fields(EN[key]) - given
-    }
-    assert not unknown
+    scripts = {name: (ROOT / f"viz/player/js/{name}.js").read_text("utf-8")
+               for name in ("caption", "tile-caption")}  # fmt: skip
+    given = {name: set(re.findall(r"\b(\w+):", script)) for name, script in scripts.items()}
+    given["tile-caption"].add("alphas")  # chips, a row each
+    for entry in ROWS.values():
+        trace = trace_for(entry, choose_for(entry, {}))
+        given["caption"] |= set().union(*(step.values for step in trace.steps))
+    for_grids = {"tile", *(ALGORITHMS.keys() - ROWS.keys())}
+    unknown = {}
+    for key in EN:
+        if key.startswith("caption."):
+            script = "tile-caption" if key.split(".")[1] in for_grids else "caption"
+            unknown[key] = fields(EN[key]) - given[script]
+    assert not {key: names for key, names in unknown.items() if names}
 
 
 # The lookups themselves.

@@ -19,8 +19,9 @@ from kernels.tiles import Tiles
 from kernels.trace import Trace
 
 FORWARD = [e for e in ALGORITHMS.values() if e.problem == "attention" and e.output == "o"]
-FLASH, BACKWARD, SPLIT, MATMUL = (
-    ALGORITHMS[name] for name in ("flash_attention", "flash_backward", "split_kv", "matmul")
+FLASH, BACKWARD, SPLIT, STAGES, MATMUL = (
+    ALGORITHMS[name]
+    for name in ("flash_attention", "flash_backward", "split_kv", "three_stage", "matmul")
 )
 GRIDS = [*FORWARD, BACKWARD, MATMUL]
 INF, NAN = np.inf, np.nan
@@ -141,7 +142,7 @@ def bounds(entry, trace: Trace, tiles: Tiles, dtype: str) -> dict[str, np.ndarra
     p = p / np.maximum(p.sum(axis=1, keepdims=True), 1e-300)
     largest = (scale * (np.abs(q) @ np.abs(k).T)).max()
     wrong = (q.shape[1] + 4) * 2.0**-24 * largest
-    if entry.name == "three_stage":  # scores are stored in the inputs' type
+    if entry is STAGES:  # scores are stored in the inputs' type
         wrong += half * largest
     relative = 3 * half + min(2 * np.expm1(2 * wrong), 2.0) + len(k) * 2.0**-24
     found = {"o": relative * (p @ np.abs(v)), "lse": np.full(len(q), wrong + 1e-6)}
@@ -243,6 +244,18 @@ def test_gradients_are_summed_from_rounded_tiles(dtype):
     np.testing.assert_array_equal(state[2, "dq"], round_to(state[2, "ds"], dtype) @ k)
     scale = np.float32(1 / np.sqrt(3))
     np.testing.assert_array_equal(trace.outputs["dk"], round_to(state[1, "dk"] * scale, dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_three_stages_store_scores_and_weights_in_the_inputs_dtype(dtype):
+    q, k = (round_to(normal(4, 3, seed=n), dtype) for n in range(2))
+    trace = attend(STAGES, q, k, np.eye(4, 3), dtype=dtype)
+    state = trace.state_at(len(trace.steps))
+    s = round_to(q @ k.T * np.float32(1 / np.sqrt(3)), dtype)
+    p = np.exp(s - s.max(axis=1, keepdims=True))
+    p = round_to(p / p.sum(axis=1, keepdims=True), dtype)
+    for name, wanted in (("s", s), ("p", p), ("o", p[:, :3])):
+        np.testing.assert_array_equal(state[name], wanted)
 
 
 # Split, and merged.

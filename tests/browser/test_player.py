@@ -14,6 +14,7 @@ import pytest
 
 from kernels import ALGORITHMS
 from kernels.inputs import OWN_NUMBERS, choose, make_arrays
+from tests.rows import ROWS
 from viz import theme
 from viz.player.player import Player, player_value
 
@@ -364,7 +365,7 @@ def test_a_new_value_of_the_same_structure_may_keep_the_step(open_player):
     assert index_of(page) == 18
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", ROWS)
 def test_special_values_draw_without_errors(open_player, name):
     visited = open_player(algo=[name])
     for special in SPECIALS:
@@ -419,7 +420,7 @@ def test_two_figures_share_one_cursor(open_player):
 def test_a_phone_never_scrolls_sideways(open_player):
     phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True}
     page = open_player(settings=phone).page
-    for name in ALGORITHMS:
+    for name in ROWS:
         submit(page, algo=[name], seed=17, step=3)
         assert page.locator(".bwp-phone").count() == 1
         widths = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")

@@ -10,20 +10,24 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import gradio as gr
 import numpy as np
 
-from kernels.algorithm import Algorithm, Shape
+from kernels.algorithm import Algorithm, Grid
 from kernels.inputs import ITEMSIZE
+from kernels.problems import reference_for
 from kernels.trace import Trace, encode
 from viz.locales import LANGUAGES, table
+from viz.player.packed import packed_trace
 
 HERE = Path(__file__).parent
 
 # One scope, in this order: later files use what earlier ones define.
 SCRIPTS = (
+    "packed",
     "format",
     "words",
     "state",
@@ -48,10 +52,35 @@ SCRIPTS = (
     "transport",
     "keys",
     "app",
+    "tile-model",
+    "tile-reads",
+    "tile-ink",
+    "tile-view",
+    "tile-caption",
+    "tile-formula",
+    "tile-layout",
+    "ink-canvas",
+    "draw-grid",
+    "paint-grid",
+    "draw-operands",
+    "draw-reads",
+    "draw-rows",
+    "draw-row-cells",
+    "draw-row-outputs",
+    "draw-row-card",
+    "tile-equations",
+    "draw-matrices",
+    "draw-merge",
+    "tile-ticks",
+    "tile-tick-places",
+    "tile-figure",
     "fit",
+    "tile-fit",
     "texts",
     "main",
 )
+
+STYLES = ("player.css", "tiles.css")
 
 SHOWN_KEYS = ("player.", "caption.", "phase.", "algorithm.")
 
@@ -78,7 +107,7 @@ class Player(gr.HTML):
         super().__init__(
             value,
             html_template=(HERE / "player.html").read_text("utf-8"),
-            css_template=(HERE / "player.css").read_text("utf-8"),
+            css_template="".join((HERE / name).read_text("utf-8") for name in STYLES),
             js_on_load=script(),
             apply_default_css=False,
             strings=player_strings(),
@@ -125,12 +154,13 @@ def player_value(
 
 def _figure(entry: Algorithm, trace: Trace) -> dict:
     """Return one algorithm's run: what it is, what it did, what it moved, how right it was."""
-    shape = Shape(1, trace.sizes["n_cols"], trace.sizes.get("head_dim", 1), ITEMSIZE[trace.dtype])
+    itemsize = ITEMSIZE[trace.dtype]
+    shape = entry.shape(trace.sizes, itemsize)
     return {
         "algorithm": _algorithm_json(entry),
-        "trace": trace.as_json(),
+        "trace": packed_trace(trace) if entry.grid else trace.as_json(),
         "traffic": {"this": entry.hbm_bytes(shape), "naive": entry.naive_bytes(shape)},
-        "itemsize": shape.itemsize,
+        "itemsize": itemsize,
         "reference_error": reference_error(entry, trace),
     }
 
@@ -145,6 +175,10 @@ def _algorithm_json(entry: Algorithm) -> dict:
         "output": entry.output,
         "n_passes": entry.n_passes,
         "whole_row": entry.whole_row,
+        "problem": entry.problem,
+        "grid": _grid_json(entry.grid) if entry.grid else None,
+        "axes": dict(entry.axes),
+        "matrices": list(entry.matrices),
         "stanzas": [
             {
                 "phase": stanza.phase,
@@ -160,6 +194,14 @@ def _algorithm_json(entry: Algorithm) -> dict:
     }
 
 
+def _grid_json(grid: Grid) -> dict:
+    """Return the tile grid as JSON has it: lists, no tuples."""
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in asdict(grid).items()
+    }
+
+
 def source_lines(entry: Algorithm) -> list[list]:
     """Return the kernel's lines as [number, code, phase, pass]; none where there is no kernel."""
     if not (entry.folder / "kernel.py").exists():
@@ -169,8 +211,7 @@ def source_lines(entry: Algorithm) -> list[list]:
 
 def reference_error(entry: Algorithm, trace: Trace) -> object:
     """Return the largest |output − float64 reference| where both are finite, or None if nowhere."""
-    arrays = {name: np.atleast_2d(array) for name, array in trace.arrays.items()}
-    wanted = np.asarray(entry.reference(arrays)[entry.output], np.float64).ravel()
+    wanted = np.asarray(reference_for(entry, trace)[entry.output], np.float64).ravel()
     got = np.asarray(trace.outputs[entry.output], np.float64).ravel()
     finite = np.isfinite(wanted) & np.isfinite(got)
     if not finite.any():

@@ -16,7 +16,7 @@ _HTML = """
   </svg>
   <h1>Blockwise</h1>
   <span class="bw-tagline"></span>
-  <span class="bw-badge" role="status"><span class="bw-dot"></span><b></b><span></span></span>
+  <span class="bw-badge" role="status"><span class="bw-badge-dot"></span><b></b><span></span></span>
   <span class="bw-languages" role="group"></span>
 </div></div>
 """
@@ -33,8 +33,8 @@ _CSS = """
 .bw-badge { margin-left: auto; color: var(--bw-ink-2); font-size: 14px; display: inline-flex;
   align-items: center; gap: 6px; }
 .bw-badge b { color: var(--bw-ink); font-weight: 400; }
-.bw-dot { width: 9px; height: 9px; border-radius: 50%; border: 2px solid var(--bw-ink-2); }
-.bw-dot.gpu { background: var(--bw-ink); border-color: var(--bw-ink); }
+.bw-badge-dot { width: 9px; height: 9px; border-radius: 50%; border: 2px solid var(--bw-ink-2); }
+.bw-badge-dot.gpu { background: var(--bw-ink); border-color: var(--bw-ink); }
 .bw-languages { border-left: 1px solid var(--bw-rule); padding-left: 8px; display: inline-flex; }
 .bw-languages button { min-width: 40px; min-height: 32px; border: 0; background: none;
   color: var(--bw-ink-2); font: inherit; font-size: 14px; cursor: pointer; }
@@ -45,7 +45,7 @@ _CSS = """
   .bw-tagline, .bw-badge b + span, .bw-languages button[aria-pressed="true"] { display: none; }
   .bw-badge { min-width: 0; }
   .bw-badge b { font-size: 13px; line-height: 16px; }
-  .bw-dot { flex: none; }
+  .bw-badge-dot { flex: none; }
 }
 .bw-languages button:focus-visible { outline: 2px solid var(--bw-focus); border-radius: 4px; }
 """
@@ -56,7 +56,7 @@ function draw() {
   const value = props.value || {};
   const find = (selector) => element.querySelector(selector);
   find('.bw-tagline').textContent = value.tagline || '';
-  find('.bw-dot').className = 'bw-dot' + (value.gpu ? ' gpu' : '');
+  find('.bw-badge-dot').className = 'bw-badge-dot' + (value.gpu ? ' gpu' : '');
   find('.bw-badge b').textContent = value.device || '';
   find('.bw-badge b + span').textContent = value.note ? '\\u00b7 ' + value.note : '';
   find('.bw-badge').title = value.reason || '';

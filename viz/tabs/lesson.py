@@ -5,16 +5,15 @@ from __future__ import annotations
 import gradio as gr
 
 from kernels import ALGORITHMS
-from viz.locales import text
-from viz.tabs.page import Page, dropdown
+from viz.tabs.page import Page, algorithms, dropdown
 
 
 def build(page: Page) -> None:
     """Lay out the tab inside an open `gr.Tab`: one lesson at a time, following the language."""
     first = next(iter(ALGORITHMS))
     chosen = page.label(
-        dropdown(_algorithms("en"), first, elem_id="lesson-algorithm"),
-        _algorithms,
+        dropdown(algorithms("en"), first, elem_id="lesson-algorithm"),
+        algorithms,
         label="watch.algorithm",
     )
     body = gr.Markdown(lesson("en", first), elem_id="lesson-text")
@@ -32,8 +31,3 @@ def lesson(language: str, algorithm: str) -> str:
     """Return the lesson on ``algorithm``, or on the first one for a name that is unknown."""
     entry = ALGORITHMS.get(algorithm) if isinstance(algorithm, str) else None
     return (entry or next(iter(ALGORITHMS.values()))).lesson(language)
-
-
-def _algorithms(language: str) -> list[tuple[str, str]]:
-    """Return every algorithm as a dropdown's (text, value)."""
-    return [(text(language, f"algorithm.{name}.title"), name) for name in ALGORITHMS]

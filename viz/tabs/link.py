@@ -3,52 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 
 from kernels import ALGORITHMS
 from kernels.errors import InputError
-from kernels.inputs import OWN_NUMBERS, Choice, choose, one_of, whole_number
+from kernels.inputs import OWN_NUMBERS, one_of, whole_number
 from viz.locales import LANGUAGES
+from viz.tabs.watch_state import WatchState, entries_of, rivals, settle
 
-# Query parameter -> argument of `kernels.inputs.choose`.
-FIELDS = {
+# Query parameter -> field of a Choice. Links out in the world use these names: they stay.
+PARAMETERS = {
     "preset": "preset",
     "n": "n_cols",
+    "sq": "seq_q",
+    "sk": "seq_k",
+    "rows": "size_m",
+    "cols": "size_n",
+    "inner": "size_k",
+    "bm": "block_m",
     "block": "block",
+    "bk": "block_k",
+    "group": "group_m",
     "d": "head_dim",
+    "mask": "mask",
+    "splits": "n_splits",
     "dtype": "dtype",
     "seed": "seed",
     "x": "numbers",
 }
+EVERY = ("algo", *PARAMETERS, "with", "lang")  # what an address may hold of ours, beside the step
 MAX_STEP = 100_000  # no trace is longer; the player clamps to the trace it has
 MAX_FIELD = 20_000  # characters of one query parameter that are looked at
-
-
-@dataclass(frozen=True)
-class WatchState:
-    """Everything that decides what Watch shows."""
-
-    algorithm: str = next(iter(ALGORITHMS))
-    choice: Choice = Choice(seed=1415)  # a row whose maximum rises twice, in blocks 2 and 5
-    compare: str | None = None
-    language: str = "en"
-    step: int = 0
 
 
 def write_link(state: WatchState) -> dict[str, str]:
     """Return the query parameters of ``state``; the player adds the step it is at."""
     choice = state.choice
-    link = {"algo": state.algorithm, "preset": choice.preset}
-    if choice.preset == OWN_NUMBERS:
-        link["x"] = ",".join(spell(x) for x in choice.numbers)
-    else:
-        link["n"] = str(choice.n_cols)
-    link |= {
-        "block": str(choice.block),
-        "d": str(choice.head_dim),
-        "dtype": choice.dtype,
-        "seed": str(choice.seed),
-    }
+    unread = "n_cols" if choice.preset == OWN_NUMBERS else "numbers"
+    read = {name for name in state.reads if name != unread}
+    link = {"algo": state.algorithm}
+    for parameter, name in PARAMETERS.items():
+        if name in read:
+            value = getattr(choice, name)
+            link[parameter] = ",".join(map(spell, value)) if name == "numbers" else str(value)
     if state.compare:
         link["with"] = state.compare
     link["lang"] = state.language
@@ -65,7 +62,7 @@ def read_link(
 ) -> tuple[WatchState, list[InputError]]:
     """Return the state a link asks for, and one error for each field that had to be dropped.
 
-    A field that is missing or wrong keeps the default's value; the others still count.
+    A field that is missing or wrong starts where the algorithm does; the others still count.
     """
     errors: list[InputError] = []
     state = default
@@ -82,34 +79,11 @@ def read_link(
         attempt(lambda s: replace(s, language=one_of("lang", asked["lang"], LANGUAGES)))
     if "algo" in asked:
         attempt(lambda s: replace(s, algorithm=one_of("algo", asked["algo"], tuple(ALGORITHMS))))
-    if "with" in asked:
-        attempt(lambda s: replace(s, compare=one_of("with", asked["with"], tuple(ALGORITHMS))))
+    if "with" in asked and asked["with"] != state.algorithm:
+        same = (state.algorithm, *rivals(ALGORITHMS[state.algorithm]))
+        attempt(lambda s: replace(s, compare=one_of("with", asked["with"], same)))
     if "step" in asked:
         attempt(lambda s: replace(s, step=whole_number("step", asked["step"], 0, MAX_STEP)))
-    accepted = asdict(default.choice)
-    for name, argument in FIELDS.items():
-        if name not in asked or (name == "x" and accepted["preset"] != OWN_NUMBERS):
-            continue
-        try:
-            choose(**_alone(argument, asked))
-            accepted[argument] = asked[name]
-        except InputError as error:
-            errors.append(error)
-            if argument == "numbers":
-                accepted["preset"] = default.choice.preset
-    if accepted["preset"] == OWN_NUMBERS and not accepted["numbers"]:
-        errors.append(
-            InputError("numbers_empty", "There is no number to read: paste at least one.")
-        )
-        accepted["preset"] = default.choice.preset
-    return replace(state, choice=choose(**accepted)), errors
-
-
-def _alone(argument: str, asked: Mapping[str, str]) -> dict[str, object]:
-    """Return arguments for `choose` in which only ``argument`` can be at fault."""
-    if argument == "preset" and asked["preset"] == OWN_NUMBERS:
-        return {"preset": OWN_NUMBERS, "numbers": "0"}
-    if argument == "numbers":
-        return {"preset": OWN_NUMBERS, "numbers": asked["x"]}
-    name = next(name for name, known in FIELDS.items() if known == argument)
-    return {argument: asked[name]}
+    given = {PARAMETERS[name]: asked[name] for name in PARAMETERS.keys() & asked.keys()}
+    choice, faults = settle(entries_of(state.algorithm, state.compare), given)
+    return replace(state, choice=choice), [*errors, *faults]

@@ -10,6 +10,7 @@ import gradio as gr
 
 from benchmarks.results import Device
 from benchmarks.worker import JobFailed, Worker
+from kernels import ALGORITHMS
 from kernels.errors import InputError
 from viz.locales import text
 
@@ -26,8 +27,8 @@ Words = dict[str, str]  # property of a component -> locale key
 class Page:
     """One page under construction, passed to every tab's ``build``.
 
-    watch_choice holds the numbers being watched, for the Run tab: a plain dict with the arguments
-    of `kernels.inputs.choose` and "algorithm".
+    watch_choice holds what is being watched, for the Run tab: a plain dict with the fields of a
+    `kernels.inputs.Choice` and "algorithm".
     """
 
     worker: Worker
@@ -48,20 +49,36 @@ class Page:
             setattr(component, prop, text("en", key))
         return component
 
-    def relabel(self, language: str) -> list[dict]:
-        """Return an update for every registered component, in the order of `labelled`."""
-        updates = []
-        for _, words, choices in self.words:
+    def relabel(self, language: str) -> dict[gr.components.Component, dict]:
+        """Return an update for every registered component."""
+        updates = {}
+        for component, words, choices in self.words:
             props = {prop: text(language, key) for prop, key in words.items()}
             if choices:
                 props["choices"] = choices(language)
-            updates.append(gr.update(**props))
+            updates[component] = gr.update(**props)
         return updates
 
     @property
     def labelled(self) -> list[gr.components.Component]:
         """The components that `relabel` updates."""
         return [component for component, _, _ in self.words]
+
+
+def merge(*told: dict) -> dict:
+    """Return several handlers' updates as one; of a component they add up, the last one winning."""
+    merged: dict = {}
+    for updates in told:
+        for component, update in updates.items():
+            before = merged.get(component)
+            both = isinstance(before, dict) and "__type__" in before
+            merged[component] = {**before, **update} if both else update
+    return merged
+
+
+def algorithms(language: str) -> list[tuple[str, str]]:
+    """Return every algorithm as a dropdown's (text, value): rows, then attention, then products."""
+    return [(text(language, f"algorithm.{name}.title"), name) for name in ALGORITHMS]
 
 
 def dropdown(choices: list, value: object, **settings: object) -> gr.Dropdown:

@@ -8,7 +8,7 @@ the player keeps what it shows.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
@@ -18,243 +18,188 @@ import gradio as gr
 from benchmarks.results import CheckResult
 from kernels import ALGORITHMS
 from kernels.errors import InputError
-from kernels.inputs import (
-    DTYPES,
-    MAX_BLOCK,
-    OWN_NUMBERS,
-    PRESETS,
-    Choice,
-    choose,
-    make_arrays,
-    one_of,
-    overflowing,
-)
+from kernels.inputs import OWN_NUMBERS, Choice, make_arrays, one_of, overflowing
 from kernels.pasted import read_numbers
+from kernels.problems import trace_for
 from kernels.trace import Trace
 from viz.locales import text
 from viz.player.player import Player, player_value
-from viz.tabs.link import WatchState, read_link, spell, write_link
+from viz.tabs.link import EVERY, read_link, spell, write_link
 from viz.tabs.note import Note
-from viz.tabs.page import Page, dropdown, explain
+from viz.tabs.page import Page, explain
 from viz.tabs.run_screen import watched_row
+from viz.tabs.watch_controls import Controls, held, setup_label
+from viz.tabs.watch_state import WatchState, check, entries_of, moved, rivals, settle
 
 WATCH_CSS = Path(__file__).with_name("watch.css").read_text("utf-8")
-BLOCKS = [2**k for k in range(MAX_BLOCK.bit_length())]
-NOTHING = ""  # the choice of no second algorithm
 
 
 class WatchTab:
-    """The components of the tab, and the handlers that fill them."""
+    """The components of the tab, and the handlers that fill them.
+
+    Handlers return what changes, by component.
+    """
 
     def __init__(self, page: Page) -> None:
         """Lay out the tab inside an open `gr.Tab`."""
         self.page = page
-        state = WatchState()
-        choice = state.choice
-        self.setup = gr.Button(_setup_label(state), elem_id="watch-setup", size="md")
-        with gr.Row(elem_id="watch-controls"):
-            self.algorithm = self._worded("algorithm", _algorithms, state.algorithm)
-            self.preset = self._worded("preset", _presets, choice.preset)
-            self.n_cols = gr.Number(choice.n_cols, label="N", elem_id="watch-n_cols")
-            self.block = dropdown(
-                list(BLOCKS), choice.block, label="BLOCK_N", elem_id="watch-block"
-            )
-            self.head_dim = gr.Number(choice.head_dim, label="head_dim", elem_id="watch-head_dim")
-            self.dtype = dropdown(list(DTYPES), choice.dtype, label="dtype", elem_id="watch-dtype")
-            self.seed = page.label(gr.Number(choice.seed, elem_id="watch-seed"), label="watch.seed")
-            self.compare = self._worded("compare", _comparisons, NOTHING)
-            self.own = page.label(gr.Button(elem_id="watch-own"), value="watch.own")
-        with gr.Row(visible=False, elem_id="watch-numbers-row") as self.numbers_row:
-            self.numbers = page.label(
-                gr.Textbox(lines=2, max_lines=6, elem_id="watch-numbers"),
-                label="watch.numbers",
-                info="watch.numbers_info",
-            )
+        self.controls = Controls(page)
         self.note = Note(elem_id="watch-note", live=True)
         self.player = Player(elem_id="watch-player")
-        self.inputs = [
-            self.algorithm,
-            self.preset,
-            self.n_cols,
-            self.block,
-            self.head_dim,
-            self.dtype,
-            self.seed,
-            self.numbers,
-            self.compare,
-        ]
-        self.shown = [self.player, self.note, page.watch_choice, self.setup, *self._dependent()]
-
-    def _worded(self, name: str, choices: Callable, value: str) -> gr.Dropdown:
-        """Return a dropdown whose label and choices follow the language."""
-        made = dropdown(choices("en"), value, elem_id=f"watch-{name}")
-        return self.page.label(made, choices, label=f"watch.{name}")
-
-    def _dependent(self) -> list:
-        """Return the controls whose use depends on the others."""
-        return [self.n_cols, self.block, self.head_dim, self.numbers_row]
+        self.inputs = self.controls.inputs
+        # Gradio pays for every output of an event, also for those that stay: most need only these.
+        self.shown = [self.player, self.note, page.watch_choice, self.controls.setup]
+        self.whole = [*self.shown, *self.controls.outputs]
 
     def listen(self) -> None:
         """Answer every change of a control, and the button for own numbers."""
-        quick = {"show_progress": "hidden", "concurrency_limit": None}
+        controls, quick = self.controls, {"show_progress": "hidden", "concurrency_limit": None}
+        given = [self.page.language, *self.inputs]
+        told = [self.page.watch_choice, *given]
+        private = {"api_visibility": "private", **quick}
         gr.on(
-            [control.input for control in self.inputs if control is not self.numbers],
+            [control.input for control in controls.plain],
             self.show,
-            [self.page.language, *self.inputs],
+            given,
             self.shown,
             trigger_mode="always_last",
             api_name="watch",
             **quick,
         )
+        gr.on(
+            [controls.preset.input, controls.compare.input],
+            self.show_whole,
+            given,
+            self.whole,
+            trigger_mode="always_last",
+            **private,
+        )
+        switch = {"fn": self.switch_algorithm, "inputs": told, "outputs": self.whole}
+        controls.algorithm.input(**switch, trigger_mode="always_last", **private)
         # Gradio does not report the first edit after it filled a textbox as an input, only as a
         # change; and a change also when it is filled. So changes are heard, and old news ignored.
-        self.numbers.change(
-            self.show_numbers,
-            [self.page.watch_choice, self.page.language, *self.inputs],
-            self.shown,
-            trigger_mode="always_last",
-            api_visibility="private",
-            **quick,
-        )
-        self.own.click(
-            self.use_own,
-            [self.page.language, *self.inputs],
-            [self.preset, self.numbers, *self.shown],
-            api_visibility="private",
-            **quick,
-        )
+        numbers = {"fn": self.show_numbers, "inputs": told, "outputs": self.whole}
+        controls.numbers.change(**numbers, trigger_mode="always_last", **private)
+        controls.own.click(self.use_own, given, self.whole, **private)
         # On a phone the controls are folded away behind one line; the rest is CSS.
-        self.setup.click(None, js="() => { document.body.classList.toggle('bw-setup-open'); }")
+        controls.setup.click(None, js="() => { document.body.classList.toggle('bw-setup-open'); }")
 
-    def show(self, language: str, *values: object) -> list:
+    def show(self, language: str, *values: object) -> dict:
         """Return the player's value for the controls, or one sentence and everything else kept."""
         try:
-            state = check(language, *values)
+            state = check(language, self.controls.given(values))
         except InputError as error:
-            return [
-                gr.skip(),
-                alert(explain(error, language)),
-                *[gr.skip()] * (len(self.shown) - 2),
-            ]
+            return {self.note: [alert_node(explain(error, language))]}
+        return self.picture(state, keep_step=True)
+
+    def show_whole(self, language: str, *values: object) -> dict:
+        """Return what `show` does, and what that changes about the controls and their words."""
+        given = self.controls.given(values)
+        try:
+            state = check(language, given)
+        except InputError as error:
+            reworded = self.controls.reworded(language, given["algorithm"])
+            return {self.note: [alert_node(explain(error, language))], **reworded}
         return self.render(state, keep_step=True)
 
-    def show_numbers(self, watched: dict, language: str, *values: object) -> list:
-        """Return what `show` does if the pasted numbers are not those that are shown already."""
-        nothing_new = [gr.skip()] * len(self.shown)
-        given = dict(zip(self.inputs, values, strict=True))
-        if given[self.preset] != OWN_NUMBERS:
-            return nothing_new
+    def switch_algorithm(self, watched: dict, language: str, *values: object) -> dict:
+        """Return what another algorithm shows: what it cannot take falls back to its default."""
+        given, before = self.controls.given(values), watched.get("algorithm")
         try:
-            same = repr(read_numbers(given[self.numbers])) == repr(tuple(watched["numbers"]))
+            name = one_of("algorithm", given["algorithm"], tuple(ALGORITHMS))
+        except InputError as error:
+            said = {self.note: [alert_node(explain(error, language))]}
+            return said | ({self.controls.algorithm: before} if before else {})
+        if name == before:  # a list reports a choice again when it is left, with old values
+            return gr.skip()
+        entry = ALGORITHMS[name]
+        asked = moved(watched, entry, given)
+        compare = asked["compare"] if asked["compare"] in rivals(entry) else None
+        choice, errors = settle(entries_of(name, compare), asked)
+        state = WatchState(name, choice, compare, language)
+        told = [text(language, "watch.fell_back", reason=explain(e, language)) for e in errors]
+        now = held(state)
+        values = {n: value for n, value in asked.items() if value is not given[n]}
+        values |= {n: now[n] for n in ("algorithm", *state.reads, "compare") if n != "numbers"}
+        return self.render(state, values, keep_step=True, notices=told)
+
+    def show_numbers(self, watched: dict, language: str, *values: object) -> dict:
+        """Return what `show_whole` does, if the pasted numbers are not those that are shown."""
+        given = self.controls.given(values)
+        if given["preset"] != OWN_NUMBERS:
+            return gr.skip()
+        try:
+            same = repr(read_numbers(given["numbers"])) == repr(tuple(watched["numbers"]))
         except (InputError, KeyError):
             same = False
-        return nothing_new if same else self.show(language, *values)
+        return gr.skip() if same else self.show_whole(language, *values)
 
     def render(
-        self, state: WatchState, *, keep_step: bool = False, notices: tuple[str, ...] = ()
-    ) -> list:
-        """Return the values of everything in ``shown`` for a checked state."""
-        shown = [state.algorithm] + [state.compare] * bool(state.compare)
+        self, state: WatchState, values: Mapping[str, object] | None = None, **settings: object
+    ) -> dict:
+        """Return everything for a checked state; ``values`` are what controls are to hold then."""
+        return {**self.picture(state, **settings), **self.controls.updates(state, values)}
+
+    def picture(
+        self, state: WatchState, *, keep_step: bool = False, notices: Sequence[str] = ()
+    ) -> dict:
+        """Return what a checked state shows beside the controls, under these notices."""
         value = player_value(
-            [(ALGORITHMS[name], trace_of(name, state.choice)) for name in shown],
+            [(entry, trace_of(entry.name, state.choice)) for entry in state.entries],
             language=state.language,
-            link=write_link(state),
+            link=dict.fromkeys(EVERY) | write_link(state),
             step=state.step,
             run_id=uuid.uuid4().hex[:12],
             keep_step=keep_step,
         )
-        entries = [ALGORITHMS[name] for name in shown]
-        own = state.choice.preset == OWN_NUMBERS
-        return [
-            value,
-            [*map(alert_node, notices), *map(remark_node, remarks(state))],
-            {"algorithm": state.algorithm, **asdict(state.choice)},
-            gr.update(value=_setup_label(state)),
-            gr.update(interactive=not own, value=state.choice.n_cols),
-            gr.update(interactive=not all(e.whole_row for e in entries)),
-            gr.update(interactive=any(e.has_values for e in entries)),
-            gr.update(visible=own),
-        ]
+        return {
+            self.player: value,
+            self.note: [*map(alert_node, notices), *map(remark_node, remarks(state))],
+            self.page.watch_choice: {"algorithm": state.algorithm, **asdict(state.choice)},
+            self.controls.setup: gr.update(value=setup_label(state)),
+        }
 
-    def use_own(self, language: str, *values: object) -> list:
+    def use_own(self, language: str, *values: object) -> dict:
         """Switch to pasted numbers, starting from the ones on screen, or back to a preset."""
         try:
-            state = check(language, *values)
+            state = check(language, self.controls.given(values))
         except InputError:
             state = WatchState(language=language)
+        if state.entries[0].problem != "row":
+            return gr.skip()
         if state.choice.preset == OWN_NUMBERS:
             state = replace(state, choice=replace(state.choice, preset="normal", numbers=()))
-            return ["normal", gr.skip(), *self.render(state, keep_step=True)]
+            return self.render(state, {"preset": "normal"}, keep_step=True)
         x = make_arrays(state.choice, with_values=False)["x"]
         numbers = tuple(float(str(value)) for value in x)
         state = replace(state, choice=replace(state.choice, preset=OWN_NUMBERS, numbers=numbers))
         spelled = ", ".join(map(spell, numbers))
-        return [OWN_NUMBERS, spelled, *self.render(state, keep_step=True)]
+        return self.render(state, {"preset": OWN_NUMBERS, "numbers": spelled}, keep_step=True)
 
-    def open_link(self, params: dict[str, str], language: str) -> tuple[WatchState, list]:
-        """Return the state that a link asks for, and the values of `inputs` and `shown`."""
+    def open_link(self, params: dict[str, str], language: str) -> tuple[WatchState, dict]:
+        """Return the state that a link asks for, and what it shows."""
         state, errors = read_link(params, WatchState(language=language))
         notices = tuple(
             text(state.language, "watch.link_changed", reason=explain(error, state.language))
             for error in errors
         )
-        return state, self.fill(state, notices)
+        return state, self.render(state, held(state), notices=notices)
 
-    def fill(self, state: WatchState, notices: tuple[str, ...] = ()) -> list:
-        """Return the values of `inputs` and `shown` for a checked state."""
-        choice = state.choice
-        values = [
-            state.algorithm,
-            choice.preset,
-            choice.n_cols,
-            choice.block,
-            choice.head_dim,
-            choice.dtype,
-            choice.seed,
-            ", ".join(map(spell, choice.numbers)),
-            state.compare or NOTHING,
-        ]
-        return [*values, *self.render(state, notices=notices)]
-
-    def open_row(self, language: str, result: CheckResult | None, row: object) -> list:
-        """Return `inputs` and `shown` for one row of a case that was run, to watch it."""
+    def open_row(self, language: str, result: CheckResult | None, row: object) -> dict:
+        """Return what shows one row of a case that was run."""
         if result is None:
-            return [gr.skip()] * (len(self.inputs) + len(self.shown))
+            return {}
         try:
-            state = check(language, *watched_row(result, row).values(), None)
+            state = check(language, watched_row(result, row))
         except InputError as error:
-            kept = [gr.skip()] * (len(self.inputs) + len(self.shown))
-            kept[len(self.inputs) + self.shown.index(self.note)] = alert(explain(error, language))
-            return kept
-        return self.fill(state)
-
-
-def check(
-    language: object,
-    algorithm: object,
-    preset: object,
-    n_cols: object,
-    block: object,
-    head_dim: object,
-    dtype: object,
-    seed: object,
-    numbers: object,
-    compare: object,
-) -> WatchState:
-    """Return the checked state of the controls. Raise InputError at the first fault."""
-    algorithm = one_of("algorithm", algorithm, tuple(ALGORITHMS))
-    choice = choose(preset, n_cols, block, head_dim, dtype, seed, numbers)
-    if compare in (None, NOTHING, algorithm):
-        return WatchState(algorithm, choice, None, str(language))
-    compare = one_of("compare", compare, tuple(ALGORITHMS))
-    return WatchState(algorithm, choice, compare, str(language))
+            return {self.note: [alert_node(explain(error, language))]}
+        return self.render(state, held(state))
 
 
 @lru_cache(maxsize=64)
 def trace_of(algorithm: str, choice: Choice) -> Trace:
     """Run the mirror. A lecture hall opens one link: the same trace is made once."""
-    entry = ALGORITHMS[algorithm]
-    return entry.trace(make_arrays(choice, entry.has_values), choice.block, choice.dtype)
+    return trace_for(ALGORITHMS[algorithm], choice)
 
 
 def remarks(state: WatchState) -> list[str]:
@@ -265,11 +210,6 @@ def remarks(state: WatchState) -> list[str]:
     return [text(state.language, "watch.overflow", n=lost, dtype=state.choice.dtype)]
 
 
-def alert(sentence: str) -> list:
-    """Return a note's value that says what was wrong."""
-    return [alert_node(sentence)]
-
-
 def alert_node(sentence: str) -> list:
     """Return a sentence about a mistake as a node."""
     return ["p", {"class": "bw-alert", "role": "alert"}, sentence]
@@ -278,24 +218,3 @@ def alert_node(sentence: str) -> list:
 def remark_node(sentence: str) -> list:
     """Return a sentence worth knowing as a node."""
     return ["p", {"class": "bw-remark"}, sentence]
-
-
-def _setup_label(state: WatchState) -> str:
-    """Return the one line that stands for the controls on a phone."""
-    title = text(state.language, f"algorithm.{state.algorithm}.title")
-    return f"{title} · N {state.choice.n_cols}, BLOCK_N {state.choice.block}"
-
-
-def _algorithms(language: str) -> list[tuple[str, str]]:
-    """Return every algorithm as a dropdown's (text, value)."""
-    return [(text(language, f"algorithm.{name}.title"), name) for name in ALGORITHMS]
-
-
-def _comparisons(language: str) -> list[tuple[str, str]]:
-    """Return what an algorithm can be compared with."""
-    return [(text(language, "watch.compare_nothing"), NOTHING), *_algorithms(language)]
-
-
-def _presets(language: str) -> list[tuple[str, str]]:
-    """Return every preset as a dropdown's (text, value)."""
-    return [(text(language, f"preset.{name}"), name) for name in (*PRESETS, OWN_NUMBERS)]

@@ -12,6 +12,7 @@ const app = {
   texts: null, // the parts of the text column, for the active figure
   timeline: [],
   index: 0, // the moment on screen
+  chosen: { m: null, n: 0 }, // the row of the tile that is followed, once chosen, and the column
   active: 0, // the figure that is hovered or focused
   speed: 1,
   isShown: false, // whether the player takes up room: its tab is open

@@ -42,6 +42,10 @@ function measure(isNew) {
   if (!app.isShown || !app.figures.length) return;
   const isPhone = width < PHONE_BELOW;
   const isPair = app.figures.length > 1;
+  if (app.figures[0].model.isTiles) {
+    measureTiles(width, { isPhone, isPair, isLecture, isNew });
+    return;
+  }
   const twoColumns = width >= TWO_COLUMNS_FROM && !isLecture;
   const textWidth = Math.round(Math.max(330, Math.min(480, width * 0.319)));
   const gap = width < 1100 ? 24 : 32;

@@ -3,10 +3,11 @@
 const MINUS = '\u2212';
 const INFINITY = '\u221e';
 
-/** Turn "inf", "-inf" and "nan", which JSON cannot hold as numbers, back into numbers. */
+/** Turn "inf", "-inf" and "nan", which JSON cannot hold as numbers, back into numbers; unpack. */
 function decode(value) {
   if (typeof value === 'number') return value;
   if (Array.isArray(value)) return value.map(decode);
+  if (value && value.f32 !== undefined) return unpacked(value);
   if (value === 'inf') return Infinity;
   if (value === '-inf') return -Infinity;
   return NaN;
@@ -84,9 +85,26 @@ const VARIABLES = {
   o: { symbol: 'o', kind: 'o', format: formatSum },
   y: { symbol: 'y', kind: 'o', format: formatSum },
   lse: { symbol: 'lse', kind: 'ink', format: formatSum },
+  lse_part: { symbol: 'lse_part', kind: 'ink', format: formatSum },
+  lse_max: { symbol: 'lse_max', kind: 'm', format: formatSum },
+  weight: { symbol: 'weight', kind: 'l', format: formatSum },
+  sum: { symbol: 'sum', kind: 'l', format: formatSum },
+  o_part: { symbol: 'o_part', kind: 'o', format: formatSum },
+  c: { symbol: 'c', kind: 'o', format: formatSum },
+  dq: { symbol: 'dq', kind: 'o', format: formatSum },
+  dk: { symbol: 'dk', kind: 'o', format: formatSum },
+  dv: { symbol: 'dv', kind: 'o', format: formatSum },
+  scores: { symbol: 'scores', kind: 'now', format: formatSum },
+  s: { symbol: 's', kind: 'now', format: formatSum },
 };
 
 const PLAIN = { kind: 'ink', format: formatScore };
+
+/** A variable as one algorithm's page writes it: `acc` is called o only beside m and l. */
+function variableOf({ on_chip: kept }, name) {
+  const known = variable(name);
+  return name === 'acc' && !kept.includes('l') ? { ...known, symbol: name } : known;
+}
 
 function variable(name) {
   return VARIABLES[name] || { ...PLAIN, symbol: name };

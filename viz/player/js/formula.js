@@ -15,18 +15,19 @@ function expressionParts(expression, replace) {
   return parts;
 }
 
-function symbolParts(expression) {
+function symbolParts(model, expression) {
   return expressionParts(expression, (name) => {
     if (name === 'scores') return [{ text: name, kind: 'now' }];
     if (name === '\u2211 p') return [{ text: name, kind: 'l' }];
-    const { symbol, kind } = variable(name);
+    const { symbol, kind } = variableOf(model, name);
     return [{ text: symbol, kind: kind === 'alpha' ? 'strong' : kind }];
   });
 }
 
 /** A negative number after an operator stands in brackets. */
-function numberPart(name, value, printedBefore, isActing = false) {
-  const { format, kind: own } = variable(name);
+function numberPart(name, value, printedBefore, isActing = false, digits = null) {
+  const { format: usual, kind: own } = variable(name);
+  const format = digits || usual;
   // The chip is filled only while alpha acts.
   const kind = name === 'alpha' && !isActing ? 'alpha-idle' : own;
   const text = format(value);
@@ -93,12 +94,13 @@ function resultParts(target, state, isActing) {
 }
 
 /** Whether a stanza runs now, ran, or is still to come; and at which step it last ran. */
-function stanzaStatus(stanza, { model, index, visit }) {
+function stanzaStatus(stanza, { model, index, visit, program }) {
   const runs = (step) => step.phase === stanza.phase && step.pass === stanza.pass;
+  const from = program ? program.first : 0;
   if (runs(model.steps[index])) return { status: 'running', at: index };
   for (let i = index + 1; i <= visit.last; i += 1)
     if (runs(model.steps[i])) return { status: 'next' };
-  for (let i = index; i >= 0; i -= 1) if (runs(model.steps[i])) return { status: 'done', at: i };
+  for (let i = index; i >= from; i -= 1) if (runs(model.steps[i])) return { status: 'done', at: i };
   return { status: 'next' };
 }
 
@@ -108,11 +110,14 @@ function makeFormula(host, model) {
     node.dataset.phase = stanza.phase;
     return { ...stanza, node, announced: announcedBefore(model, stanza), shown: '' };
   });
-  host.style.setProperty('--bw-lines', mostLines(stanzas));
+  host.style.setProperty(
+    '--bw-lines',
+    model.isTiles ? tileFormulaLines(model) : mostLines(stanzas),
+  );
 
   const lineOf = (node, target, parts, className = '') => {
     const row = html(node, 'div', `bwp-line ${className}`);
-    const { symbol, kind } = target ? variable(target) : { symbol: '', kind: '' };
+    const { symbol, kind } = target ? variableOf(model, target) : { symbol: '', kind: '' };
     html(row, 'span', `bwp-target bwp-k-${kind === 'alpha' ? 'strong' : kind}`, symbol);
     html(row, 'span', 'bwp-equals', '=');
     const expression = html(row, 'span', 'bwp-expression');
@@ -120,7 +125,7 @@ function makeFormula(host, model) {
     if (target) row.dataset.target = target;
   };
 
-  const draw = (stanza, { status, at }) => {
+  const draw = (stanza, { status, at }, view) => {
     const { node } = stanza;
     node.className = `bwp-stanza bwp-${status}`;
     node.replaceChildren();
@@ -128,25 +133,17 @@ function makeFormula(host, model) {
       if (status === 'next') {
         if (stanza.announced.has(line.target)) continue;
         const later = line.later ? [{ text: ` ${line.later}` }] : [];
-        lineOf(node, line.target, [...symbolParts(line.expression), ...later]);
+        lineOf(node, line.target, [...symbolParts(model, line.expression), ...later]);
         continue;
       }
-      const around = {
-        model,
-        step: model.steps[at],
-        after: model.states[at],
-        before: model.states[at - 1] || model.start,
-        isActing: status === 'running' && model.rises.includes(at),
-      };
-      const inputs = numberParts(line, around);
-      const result = resultParts(line.target, around.after, around.isActing);
+      const { inputs, result } = lineNumbers(line, view, at, status === 'running');
       const numbers = inputs.length ? [...inputs, { text: ' = ' }, ...result] : result;
       if (status === 'done') {
         lineOf(node, line.target, numbers);
         continue;
       }
       const later = line.later ? [{ text: ` ${line.later}`, kind: 'later' }] : [];
-      lineOf(node, line.target, [...symbolParts(line.expression), ...later]);
+      lineOf(node, line.target, [...symbolParts(model, line.expression), ...later]);
       lineOf(node, '', numbers, 'bwp-numbers');
     }
   };
@@ -154,14 +151,33 @@ function makeFormula(host, model) {
   return {
     set(view) {
       for (const stanza of stanzas) {
+        show(stanza.node, !model.isTiles || isOfVisit(stanza, view));
         const found = stanzaStatus(stanza, view);
-        const key = `${found.status} ${found.at}`;
+        const key = `${found.status} ${found.at} ${followedKey(view)}`;
         if (key === stanza.shown) continue;
         stanza.shown = key;
-        draw(stanza, found);
+        draw(stanza, found, view);
       }
     },
   };
+}
+
+/** The numbers of a line that ran at step `at`: what went in, and what came out. */
+function lineNumbers(line, view, at, isRunning) {
+  const { model } = view;
+  if (model.isTiles) {
+    const around = followedAround(view, at, isRunning);
+    return { inputs: followedNumbers(line, around), result: followedResult(line.target, around) };
+  }
+  const around = {
+    model,
+    step: model.steps[at],
+    after: model.states[at],
+    before: model.states[at - 1] || model.start,
+    isActing: isRunning && model.rises.includes(at),
+  };
+  const inputs = numberParts(line, around);
+  return { inputs, result: resultParts(line.target, around.after, around.isActing) };
 }
 
 /** The targets whose next line an earlier stanza of the same pass already announces as "later". */

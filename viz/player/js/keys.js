@@ -28,6 +28,10 @@ function actionOf(event) {
       return [shiftKey ? 'block' : 'step', 1];
     case 'ArrowLeft':
       return [shiftKey ? 'block' : 'step', -1];
+    case 'ArrowUp':
+      return ['row', -1];
+    case 'ArrowDown':
+      return ['row', 1];
     case 'Home':
       return ['first'];
     case 'End':

@@ -25,17 +25,22 @@ function load() {
   tween.finish();
   app.value = value;
   app.words = wordsOf(props.strings[value.lang] || props.strings.en);
-  const models = value.figures.map(readModel);
+  const models = value.figures.map(readFigure);
   app.timeline = makeTimeline(models);
   app.active = Math.min(app.active, Math.max(0, models.length - 1));
   root.classList.toggle('bwp-is-empty', models.length === 0);
   root.classList.toggle('bwp-is-pair', models.length > 1);
+  root.classList.toggle(
+    'bwp-is-tiles',
+    models.some(({ isTiles }) => isTiles),
+  );
   root.dataset.run = value.run || '';
   root.lang = value.lang === 'zh' ? 'zh-Hans' : 'en';
   app.figures = models.map((model, f) =>
-    makeFigure(model, app.words, {
+    (model.isTiles ? makeTileFigure : makeFigure)(model, app.words, {
       titled: models.length > 1,
       onSeek: (index) => act('seek', momentOf(app.timeline, f, index)),
+      onRow: (row, column) => act('follow', [row, column]),
     }),
   );
   stage.replaceChildren(...app.figures.map((figure) => figure.section));
@@ -61,6 +66,23 @@ function clampIndex(step) {
   return Math.max(0, Math.min(app.timeline.length - 1, wanted));
 }
 
+/** A row's figure or a grid's: what differs between them is asked for here. */
+function readFigure(figure) {
+  return figure.algorithm.grid ? readTileModel(figure) : readModel(figure);
+}
+
+function viewsAt({ indices }) {
+  return app.figures.map(({ model }, f) =>
+    model.isTiles ? tileViewAt(model, indices[f], app.chosen) : viewAt(model, indices[f]),
+  );
+}
+
+function placeOfView(words, view) {
+  if (view.model.isTiles) return tilePlace(words, view);
+  const { block } = view.step;
+  return block === null ? words.say('player.row') : words.say('player.block', { block });
+}
+
 /** The figure that is hovered or focused is the one whose formula and kernel are shown. */
 function listenForAttention(section, f) {
   const attend = () => {
@@ -77,7 +99,7 @@ function listenForAttention(section, f) {
 /** Draw moment `index`: everything on the page follows from (value, index) alone. */
 function render(index) {
   const moment = app.timeline[index];
-  const views = app.figures.map(({ model }, f) => viewAt(model, moment.indices[f]));
+  const views = viewsAt(moment);
   app.figures.forEach((figure, f) => {
     const isDone = moment.done[f];
     figure.set(views[f], {
@@ -89,16 +111,12 @@ function render(index) {
   for (const text of app.texts || []) text.set(views[app.active]);
   const { words } = app;
   const { step } = views[app.active];
-  const place =
-    step.block === null
-      ? words.say('player.row')
-      : words.say('player.block', { block: step.block });
   transport.set(words, {
     index,
     count: app.timeline.length,
     isPlaying: clock.isRunning(),
     speed: app.speed,
-    valueText: `${place}, ${phaseName(words, app.figures[app.active].model, step.phase)}`,
+    valueText: `${placeOfView(words, views[app.active])}, ${phaseName(words, app.figures[app.active].model, step.phase)}`,
     hasRescale: app.figures.some(({ model }) => model.rises.length > 0),
   });
   return views;
@@ -130,9 +148,7 @@ function pause() {
 function play() {
   if (app.index >= app.timeline.length - 1) go(0);
   setPlaying(true);
-  const views = app.figures.map(({ model }, f) =>
-    viewAt(model, app.timeline[app.index].indices[f]),
-  );
+  const views = viewsAt(app.timeline[app.index]);
   clock.start(dwellOf(views, app.speed));
   render(app.index);
 }
@@ -171,6 +187,8 @@ function act(name, argument) {
   }
   const settings = {
     toggle: () => (clock.isRunning() ? (pause(), render(app.index)) : play()),
+    follow: () => follow(...argument),
+    row: () => follow(viewsAt(app.timeline[app.index])[app.active].chosen.m + argument),
     speed: () => setSpeed(argument),
     speed_next: () => setSpeed(SPEEDS[(SPEEDS.indexOf(app.speed) + 1) % SPEEDS.length]),
     lecture: () => setLecture(!root.classList.contains('bwp-lecture')),
@@ -183,8 +201,19 @@ function act(name, argument) {
     setLecture(false);
     return true;
   }
+  if (name === 'row' && !models.some((model) => model.isTiles)) return false;
   settings[name]();
   return true;
+}
+
+/** Follow another row of the tile, and column where one is given: the formula's numbers are its. */
+function follow(row, column) {
+  const view = viewsAt(app.timeline[app.index])[app.active];
+  const last = Math.max(0, (view.extents ? view.extents.m : 1) - 1);
+  app.chosen = { ...app.chosen, m: Math.max(0, Math.min(last, row ?? app.chosen.m)) };
+  if (column !== undefined) app.chosen.n = column;
+  render(app.index);
+  tween.finish();
 }
 
 function setSpeed(speed) {
@@ -201,5 +230,8 @@ function setLecture(isOn) {
 listenForKeys(root, act, () => app.isShown);
 new ResizeObserver(() => measure(false)).observe(root);
 window.addEventListener('resize', () => measure(false));
+listenForTheme(() => {
+  if (app.figures.some(({ model }) => model.isTiles)) measure(true);
+});
 watch('value', load);
 load();

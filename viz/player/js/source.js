@@ -2,6 +2,12 @@
 
 const SYMBOLS = /\b(m_new|block_max|alpha|acc|lse|m|l|p|o|y)\b/g;
 
+const ANY = 'any'; // the mark of a line that stands for every phase of its pass
+
+function isRunBy({ phase, pass }, step) {
+  return pass === step.pass && (phase === step.phase || phase === ANY);
+}
+
 function makeSource(host, model, words) {
   const { file, lines } = model.source;
   const box = html(host, 'div', 'bwp-code');
@@ -16,7 +22,11 @@ function makeSource(host, model, words) {
     const text = html(node, 'code');
     if (phase && run !== `${phase} ${pass}`) {
       run = `${phase} ${pass}`;
-      html(text, 'span', 'bwp-code-phase', phaseName(words, model, phase));
+      const name =
+        phase === ANY
+          ? words.say('player.pass', { pass: pass + 1 })
+          : phaseName(words, model, phase);
+      html(text, 'span', 'bwp-code-phase', name);
     }
     text.style.setProperty('--bw-indent', `${code.search(/\S|$/)}ch`);
     appendCode(text, code);
@@ -37,8 +47,7 @@ function makeSource(host, model, words) {
       const key = `${step.phase} ${step.pass}`;
       if (key !== lit) {
         lit = key;
-        for (const row of rows)
-          row.node.classList.toggle('bwp-lit', row.phase === step.phase && row.pass === step.pass);
+        for (const row of rows) row.node.classList.toggle('bwp-lit', isRunBy(row, step));
       }
       scrollTo(key);
     },
@@ -47,10 +56,11 @@ function makeSource(host, model, words) {
   /** Scrolling makes the page lay itself out, so it waits for the frame in which it does anyway. */
   function scrollTo(key) {
     cancelAnimationFrame(frame);
-    if (windows && (windows.get(key) ?? place) === place) return;
+    const found = () => windows.get(key) ?? windows.get(`${ANY} ${key.split(' ')[1]}`) ?? place;
+    if (windows && found() === place) return;
     frame = requestAnimationFrame(() => {
       windows ||= findWindows(box, rows);
-      place = windows.get(key) ?? place;
+      place = found();
       if (place !== null) box.scrollTop = place;
     });
   }

@@ -84,14 +84,17 @@ function addBytes(total, more) {
   return sum;
 }
 
-/** A visit is one block in one pass: consecutive steps that share both. */
+/** A visit is one block of one program in one pass: consecutive steps that share all three. */
 function findVisits(model) {
   model.visits = [];
   model.visitOf = new Int32Array(model.steps.length);
   model.steps.forEach((step, index) => {
+    const { pass, program, block, tile } = step;
     let visit = model.visits[model.visits.length - 1];
-    if (!visit || visit.pass !== step.pass || visit.block !== step.block) {
-      visit = { pass: step.pass, block: step.block, first: index, last: index };
+    const isSame =
+      visit && visit.pass === pass && visit.program === program && visit.block === block;
+    if (!isSame) {
+      visit = { pass, program, block, tile, first: index, last: index };
       model.visits.push(visit);
     }
     visit.last = index;

@@ -65,16 +65,16 @@ function crossPath(x, y, arm) {
 let patternCount = 0;
 
 /** Define a diagonal hatching in a colour class; return the fill that uses it. */
-function hatching(parent, className) {
+function hatching(parent, className, size = 5) {
   const id = `bwp-hatch-${(patternCount += 1)}`;
   const pattern = svg(svg(parent, 'defs'), 'pattern', {
     id,
-    width: 5,
-    height: 5,
+    width: size,
+    height: size,
     patternUnits: 'userSpaceOnUse',
     patternTransform: 'rotate(45)',
   });
-  svg(pattern, 'path', { d: 'M1 0V5', class: className });
+  svg(pattern, 'path', { d: `M1 0V${size}`, class: className });
   return `url(#${id})`;
 }
 
@@ -86,12 +86,12 @@ function makeChip(parent, testid) {
   return {
     group,
     /** Centre the chip on (x, y); without a text it is hidden. */
-    set(text, x, y, isFilled, size = 14) {
+    set(text, x, y, isFilled, size = 14, height = 20) {
       show(group, text !== '');
       setText(label, text);
       if (text === '') return;
       const width = monoWidth(text, size) + (size < 13 ? 5 : size < 14 ? 10 : 14);
-      put(box, { x: x - width / 2, y: y - 10, width });
+      put(box, { x: x - width / 2, y: y - height / 2, width, height });
       put(label, { x, y: y + 0.35 * size, style: `font-size:${size}px` });
       put(group, { class: isFilled ? 'bwp-chip' : 'bwp-chip bwp-chip-idle' });
     },

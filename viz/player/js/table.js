@@ -33,6 +33,10 @@ function makeTable(host, words) {
     if (!latest || !details.open) return;
     const { model, step, state } = latest;
     body.replaceChildren();
+    if (model.isTiles) {
+      for (const [name, value] of tileTableRows(words, latest)) row(name, value);
+      return;
+    }
     if (step.block !== null) row(words.say('player.blocks'), String(step.block));
     row(words.say('player.pass_head'), String(step.pass + 1));
     row(words.say('player.phase_head'), phaseName(words, model, step.phase));
@@ -55,4 +59,30 @@ function makeTable(host, words) {
       draw();
     },
   };
+}
+
+/** A grid's step as [name, value] rows: vectors whole, of matrices the row that is followed. */
+function tileTableRows(words, view) {
+  const { model, step, state, chosen, index } = view;
+  const out = [
+    [words.say('player.place_head'), tilePlace(words, view)],
+    [words.say('player.pass_head'), String(step.pass + 1)],
+    [words.say('player.phase_head'), phaseName(words, model, step.phase)],
+    [words.say('player.row_head'), String(rowNumber(view, chosen.m))],
+  ];
+  for (const [name, value] of Object.entries(state)) {
+    const list = isMatrix(value) ? project(model, name, value, chosen) : value;
+    out.push([name, isMatrixRow(list) ? Array.from(list, formatSum).join(', ') : formatSum(list)]);
+  }
+  for (const [side, groups] of Object.entries(model.reads))
+    for (const { tensors, lists } of groups) {
+      const counts = lists.map((list) => `${countDone(list, index)}/${list.length}`);
+      out.push([
+        words.say(`player.reads_${side}`, { tensors: tensors.map(tensorLabel).join(' ') }),
+        counts.join(', '),
+      ]);
+    }
+  const amounts = { done: sumOf(view.moved), total: sumOf(model.traffic.this) };
+  out.push(['HBM', words.say('player.of', amounts)]);
+  return out;
 }

@@ -20,6 +20,7 @@ function buildTexts() {
     words.say('player.update'),
     isPair ? title : words.say('player.with_numbers'),
   );
+  const updateNote = update.querySelector('.bwp-section-note');
   const kernel = section('bwp-kernel', words.say('player.kernel'), model.source.file);
   const past = section(
     'bwp-history-section',
@@ -33,7 +34,7 @@ function buildTexts() {
   );
   html(past, 'div', 'bwp-history-host');
   const formulaHost = html(update, 'div', 'bwp-formula');
-  textColumn.replaceChildren(update, kernel, past, traffic);
+  textColumn.replaceChildren(update, kernel, ...(model.isTiles ? [] : [past]), traffic);
   const source = makeSource(kernel, model, words);
   app.texts = [
     makeFormula(formulaHost, model),
@@ -41,5 +42,18 @@ function buildTexts() {
     makeTraffic(traffic, model, words),
     makeTable(textColumn, words),
   ];
-  if (isPhone && app.signature) placeParts(isPhone);
+  if (model.isTiles) app.texts.push(makeFollowedNote(updateNote, words));
+  if (app.signature) (model.isTiles ? placeTileParts : placeParts)(isPhone);
+}
+
+/** Whose numbers the formula of a grid shows, and how to follow others. */
+function makeFollowedNote(node, words) {
+  return {
+    set(view) {
+      const { model, chosen, row } = view;
+      const isPlaced = row !== null && row !== undefined;
+      const key = model.panels.includes('rows') ? 'player.followed_row' : 'player.followed_element';
+      setText(node, isPlaced ? words.say(key, { row: rowNumber(view, chosen.m) }) : '');
+    },
+  };
 }

@@ -1,12 +1,24 @@
 // Bytes between HBM and the chip: this kernel's, filled as they move, against the naive count.
 
-const TENSOR_KIND = { x: 'x', v: 'v', p: 'p', o: 'o', y: 'o', lse: 'lse' };
-const TENSOR_LABEL = { v: 'V' };
+const TENSOR_KIND = {
+  x: 'x',
+  v: 'v',
+  p: 'p',
+  o: 'o',
+  y: 'o',
+  lse: 'lse',
+  c: 'o',
+  dq: 'o',
+  dk: 'o',
+  dv: 'o',
+  o_part: 'o',
+};
 
 const BAR_WIDTH = 420; // px, about
 
 /** How often a tensor is moved whole, or 0 where its size is not known. */
 function timesMoved(model, tensor, bytes) {
+  if (model.isTiles) return tileTimesMoved(model, tensor, bytes);
   const sizes = {
     x: model.n,
     p: model.n,
@@ -34,7 +46,7 @@ function makeTraffic(host, model, words) {
       const fill = html(segment, 'div', 'bwp-segment-fill');
       const fresh = html(segment, 'div', 'bwp-segment-fresh');
       const times = timesMoved(model, tensor, n);
-      const label = (TENSOR_LABEL[tensor] || tensor) + (times > 1 ? ` ${times}\u00d7` : '');
+      const label = tensorName(model, tensor) + (times > 1 ? ` ${times}\u00d7` : '');
       // A label that has no room is left out: the table says it.
       if ((n / scale) * BAR_WIDTH > label.length * 8 + 8)
         html(segment, 'span', 'bwp-segment-label', label);
@@ -45,15 +57,15 @@ function makeTraffic(host, model, words) {
   const mine = row('hbm-bytes', words.say('player.this_kernel'), totals.this);
   const naive = row('naive-bytes', words.say('player.naive'), totals.naive);
   for (const { fill } of naive.segments) fill.style.width = '100%';
-  naive.amount.textContent = String(sumOf(totals.naive));
+  naive.amount.textContent = amountOf(words, model, sumOf(totals.naive));
   const note = html(host, 'p', 'bwp-note-line', keptLine(model, words));
   note.dataset.testid = 'kept';
 
   return {
     set({ moved, movedBefore }) {
       const parts = fill(words.template('player.of'), {
-        done: { text: String(sumOf(moved)), kind: 'strong' },
-        total: { text: String(sumOf(totals.this)), kind: 'strong' },
+        done: { text: amountOf(words, model, sumOf(moved)), kind: 'strong' },
+        total: { text: amountOf(words, model, sumOf(totals.this)), kind: 'strong' },
       });
       setParts(mine.amount, parts);
       for (const { tensor, n, fill: bar, fresh } of mine.segments) {
@@ -66,8 +78,37 @@ function makeTraffic(host, model, words) {
   };
 }
 
+/** Bytes of a row are counted; those of a grid are many, and told in kilobytes. */
+function amountOf(words, { isTiles }, bytes) {
+  return isTiles ? words.bytes(bytes) : String(bytes);
+}
+
+function tensorName({ isTiles }, tensor) {
+  if (isTiles) return tensorLabel(tensor);
+  return tensor === 'v' ? 'V' : tensor;
+}
+
+/** How often a tensor of a grid is moved whole, to one decimal: a mask skips parts of it. */
+function tileTimesMoved(model, tensor, bytes) {
+  const { nRows, nCols } = model.grid;
+  const lengths = { m: nRows, n: nCols, d: model.headDim, k: model.sizes.size_k };
+  const axes = { s: 'mn', p: 'mn', dp: 'mn', ds: 'mn', ...model.axes }[tensor];
+  const array = model.arrays[tensor] || model.outputs[tensor];
+  const isVectors = tensor === 'lse' || tensor === 'delta';
+  const count = axes ? [...axes].reduce((n, axis) => n * (lengths[axis] || 1), 1) : sizeOf(array);
+  const parts = tensor.endsWith('_part') ? model.sizes.n_splits : 1; // each split leaves its own
+  const once = count * parts * (isVectors || parts > 1 ? 4 : model.itemsize);
+  return once ? Number((bytes / once).toFixed(1)) : 0;
+}
+
+function sizeOf(array) {
+  if (!array) return 0;
+  return isMatrix(array) ? array.length * array[0].length : array.length;
+}
+
 /** What stays on chip from block to block, in bytes of float32, whatever N is. */
 function keptLine(model, words) {
+  if (model.isTiles) return keptOfTile(model, words);
   const symbols = model.on_chip.map((name) => variable(name).symbol);
   const last = symbols.pop();
   const names = symbols.length
@@ -81,4 +122,21 @@ function keptLine(model, words) {
     });
   }
   return words.say('player.kept', { names, bytes: words.count('bytes', 4 * floats) });
+}
+
+/** What one program keeps from tile to tile, however long the sequences are. */
+function keptOfTile(model, words) {
+  const lengths = axisLengths(model, model.passes[0].index);
+  const names = model.on_chip.filter((name) => model.axes[name]);
+  const floats = names.map((name) =>
+    [...model.axes[name]].reduce((n, axis) => n * lengths[axis], 1),
+  );
+  const bytes = 4 * floats.reduce((sum, n) => sum + n, 0);
+  return words.say('player.kept_tile', {
+    names: listOf(
+      words,
+      names.map((name) => variableOf(model, name).symbol),
+    ),
+    bytes: words.bytes(bytes),
+  });
 }

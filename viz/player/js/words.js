@@ -12,7 +12,10 @@ function wordsOf(strings) {
       n,
     });
   const template = (key) => strings[key];
-  return { has, say, count, template };
+  /** A number of bytes; in kilobytes once that is shorter. */
+  const bytes = (n) =>
+    n < 10000 ? count('bytes', n) : say('player.kilobytes', { n: (n / 1000).toFixed(1) });
+  return { has, say, count, template, bytes };
 }
 
 /**

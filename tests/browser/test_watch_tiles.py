@@ -1,0 +1,96 @@
+"""Watch for tiles in a browser: the controls of each problem, in one row, changed at one moment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+import app
+from benchmarks.worker import Worker
+from kernels import ALGORITHMS
+from tests.test_app import free_port
+from viz.locales import text
+
+pytestmark = pytest.mark.browser
+ALWAYS = ["algorithm", "preset", "dtype", "seed"]
+
+# Every frame in which something else is seen: the controls, the row's height, the player's place.
+RECORD = """() => {
+  const box = (selector) => document.querySelector(selector).getBoundingClientRect();
+  const watched = '#watch-controls .form > *, #watch-own';
+  window.frames_seen = [];
+  const look = () => {
+    const seen = [...document.querySelectorAll(watched)].filter((e) => e.offsetParent);
+    const now = JSON.stringify({
+      controls: seen.map((e) => e.id.replace('watch-', '')),
+      height: box('#watch-controls').height,
+      top: box('#watch-player').top,
+    });
+    if (window.frames_seen.at(-1) !== now) window.frames_seen.push(now);
+    requestAnimationFrame(look);
+  };
+  look();
+}"""
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """An app whose worker is not started: nothing is run here."""
+    worker, port = Worker(), free_port()
+    page = app.serve(worker, "127.0.0.1", port)
+    yield f"http://127.0.0.1:{port}"
+    page.close()
+    worker.close()
+
+
+def choose(page, name: str) -> None:
+    """Choose an algorithm as a visitor does, and wait until it is shown."""
+    title = text("en", f"algorithm.{name}.title")
+    page.locator("#watch-algorithm input").click()
+    page.get_by_role("option", name=title, exact=True).click()
+    page.locator("#watch-setup", has_text=f"{title} ·").wait_for(state="attached")
+
+
+def values(page, *names: str) -> list[str]:
+    return [page.locator(f"#watch-{name} input").input_value() for name in names]
+
+
+def test_a_change_of_algorithm_changes_the_controls_at_once_and_moves_nothing(visit, url):
+    page = visit(f"{url}/?preset=masked_tail&n=48").page
+    page.locator("#watch-setup", has_text="N 48").wait_for(state="attached")
+    page.evaluate(RECORD)
+    order = ["flash_attention", "split_kv", "matmul", "online_softmax"]
+    for name in order:
+        choose(page, name)
+        assert values(page, "preset") == ["normal"]
+        if name == "split_kv":
+            assert values(page, "seq_q", "seq_k", "block_m", "mask") == ["1", "64", "4", "none"]
+        if name == "flash_attention":
+            assert values(page, "seq_q", "seq_k", "block_m", "mask") == ["64", "64", "8", "causal"]
+    assert (
+        values(page, "n_cols") == ["48"] and page.locator("#watch-note [role=alert]").count() == 0
+    )
+    frames = [json.loads(frame) for frame in page.evaluate("window.frames_seen")]
+    assert {frame["height"] for frame in frames} == {frames[0]["height"]}, "the row broke in two"
+    assert frames[0]["height"] < 60 and len({frame["top"] for frame in frames}) == 1
+    assert len(frames) == 1 + len(order), "something was seen that is neither before nor after"
+    for name, frame in zip(order, frames[1:], strict=True):
+        entry = ALGORITHMS[name]
+        beside = {"row": ["compare", "own"], "attention": ["compare"], "matmul": []}[entry.problem]
+        assert set(frame["controls"]) == {*ALWAYS, *entry.fields, *beside}
+
+
+def test_a_phone_shows_one_line_and_opens_it(visit, url):
+    link = f"{url}/?algo=split_kv&lang=zh&mask=causal&splits=3"
+    page = visit(link, viewport={"width": 390, "height": 844}).page
+    setup = page.locator("#watch-setup", has_text="1 × 64，分块 4 × 8，因果掩码，3 个分段")
+    setup.wait_for()
+    assert not page.locator("#watch-controls").is_visible()
+    setup.click()
+    page.locator("#watch-seq_q").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    wide = page.locator("#watch-controls .form > *:visible")
+    boxes = [wide.nth(i).bounding_box() for i in range(wide.count())]
+    assert len(boxes) == 12 and all(b["x"] >= 0 and b["x"] + b["width"] <= 390 for b in boxes)
