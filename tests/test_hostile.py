@@ -170,6 +170,7 @@ def test_hostile_controls_do_not_hold_up_another_algorithm(url, value):
     player, note = shown["output"]["data"][:2]
     assert len(note) == 1 and note[0][2].startswith("K must be ")
     assert '"size_k":32' in player["figures"]
+    assert len(json.dumps(shown)) < 1_000_000, "what was sent came back"
 
 
 def test_a_row_of_a_result_that_the_server_forgot_changes_nothing():

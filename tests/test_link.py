@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels import ALGORITHMS
@@ -54,6 +54,7 @@ def states(draw, algorithm: str) -> WatchState:
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_a_link_brings_back_the_state_and_the_step(algorithm, data):
     state = data.draw(states(algorithm))

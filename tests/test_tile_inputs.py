@@ -8,7 +8,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels import ALGORITHMS
@@ -174,6 +174,7 @@ def test_the_ends_of_every_range_are_accepted(entry):
 
 
 @each
+@settings(max_examples=30)
 @given(
     st.dictionaries(st.sampled_from([*Case.__dataclass_fields__]), ANYTHING | st.integers(1, 64))
 )

@@ -235,8 +235,8 @@ def test_one_line_says_what_is_watched(tab, language):
     }
     zh = {
         "safe_softmax": "N 32，BLOCK_N 4",
-        "flash_attention": "64 × 64，分块 8 × 8，因果掩码",
-        "split_kv": "1 × 64，分块 4 × 8，4 个分段",
+        "flash_attention": "64 × 64，分块 8 × 8，因果",
+        "split_kv": "1 × 64，分块 4 × 8，4 段",
         "matmul": "32 × 32 × 32，分块 8 × 8 × 8",
     }
     wanted = {"en": en, "zh": zh}[language]

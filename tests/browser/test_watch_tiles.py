@@ -58,7 +58,8 @@ def values(page, *names: str) -> list[str]:
 
 
 def test_a_change_of_algorithm_changes_the_controls_at_once_and_moves_nothing(visit, url):
-    page = visit(f"{url}/?preset=masked_tail&n=48").page
+    visited = visit(f"{url}/?preset=masked_tail&n=48")
+    page = visited.page
     page.locator("#watch-setup", has_text="N 48").wait_for(state="attached")
     page.evaluate(RECORD)
     order = ["flash_attention", "split_kv", "matmul", "online_softmax"]
@@ -80,12 +81,25 @@ def test_a_change_of_algorithm_changes_the_controls_at_once_and_moves_nothing(vi
         entry = ALGORITHMS[name]
         beside = {"row": ["compare", "own"], "attention": ["compare"], "matmul": []}[entry.problem]
         assert set(frame["controls"]) == {*ALWAYS, *entry.fields, *beside}
+    assert visited.errors == []
+
+
+def test_a_link_opens_the_step_of_a_tile_and_another_algorithm_takes_the_address(visit, url):
+    visited = visit(f"{url}/?algo=flash_attention&mask=none&step=103&n=48")
+    page = visited.page
+    page.get_by_text("step 104 of 344").wait_for()
+    page.wait_for_function("location.search.includes('sq=64') && !location.search.includes('n=48')")
+    choose(page, "matmul")
+    page.wait_for_function(
+        "location.search.includes('rows=32') && !location.search.includes('sq=')"
+    )
+    assert visited.errors == []
 
 
 def test_a_phone_shows_one_line_and_opens_it(visit, url):
     link = f"{url}/?algo=split_kv&lang=zh&mask=causal&splits=3"
     page = visit(link, viewport={"width": 390, "height": 844}).page
-    setup = page.locator("#watch-setup", has_text="1 × 64，分块 4 × 8，因果掩码，3 个分段")
+    setup = page.locator("#watch-setup", has_text="1 × 64，分块 4 × 8，因果，3 段")
     setup.wait_for()
     assert not page.locator("#watch-controls").is_visible()
     setup.click()
