@@ -336,7 +336,7 @@ def test_every_step_has_a_caption_and_draws_without_errors(open_tiles, name):
               const range = document.querySelector('.bwp-range');
               const captions = [];
               const bad = [];
-              const every = Math.ceil(Number(range.max) / 40) || 1;
+              const every = Math.ceil(Number(range.max) / 20) || 1;
               for (let i = 0; i <= Number(range.max); i += every) {
                 range.value = i;
                 range.dispatchEvent(new Event('input'));

@@ -53,10 +53,11 @@ function makeMatricesPanel(parent, canvas, size, model, words, { onRow }) {
   };
 }
 
-/** The places of a pass's equations; on a phone of the one that runs, or ran last. */
+/** The places of a pass's equations; where there is room for one, of what runs, or ran last. */
 function makeEquationPlaces(model, { width, height, kind }) {
   const groups = new Map(equationGroups(model).map((group, i) => [model.passes[i].index, group]));
-  if (kind !== 'phone') {
+  const isCrowded = kind === 'lecture' && [...groups.values()].some((group) => group.length > 3);
+  if (kind !== 'phone' && !isCrowded) {
     const places = new Map(
       [...groups].map(([pass, group]) => [pass, equationPlaces(model, group, width, height)]),
     );
@@ -197,7 +198,10 @@ function namesOf(view, { equations, cell }) {
     const top = baseline - CORNER_GAP;
     const name = ({ token, name: one }, nameX, y, anchor) =>
       list.push({ x: nameX, y, text: token, anchor, kind: kindOf(one) });
-    if (product) {
+    if (equation.isSum) {
+      name(product.left, x + 1, top - rows * cell.h - 6, 'start');
+      name(product.right, corner + cell.w + 8, baseline + 12, 'start');
+    } else if (product) {
       name(product.left, x + 1, baseline - 6, 'start');
       name(product.right, corner - 6, top - inner * cell.h + 12, 'end');
     }
@@ -227,7 +231,8 @@ function followedPath(view, drawn, { cell }) {
     if (one.isTransposed) letters.reverse();
     const at = (axis, n) => Math.min(chosen[axis] || 0, n - 1);
     const [i, j] = [at(letters[0], one.rows), at(letters[1], one.columns)];
-    if (one.side === 'left') d += frame(one.x, one.y + i * cell.h, one.columns * cell.w, cell.h);
+    if (one.side === 'left' || one.side === 'row')
+      d += frame(one.x, one.y + i * cell.h, one.columns * cell.w, cell.h);
     else if (one.side === 'top') d += frame(one.x + j * cell.w, one.y, cell.w, one.rows * cell.h);
     else d += frame(one.x + j * cell.w, one.y + i * cell.h, cell.w, cell.h);
   }

@@ -43,10 +43,12 @@ function makeScoreCells(parent, canvas, columns, model) {
       canvas.colour('focus-tint');
       canvas.fill(left - 2, ROWS_HEAD - 4, width + 4, lines.at(-1).y + lines.at(-1).h + 8, 1);
     }
-    if (!values || (columns.isPrinted && !isWeights)) return;
+    if (!values) return;
     canvas.colour(isWeights ? 'l' : 'ink-2');
     for (const { from, to } of evenRuns(lines)) {
       const { y, h } = lines[from];
+      const isPrinted = columns.isPrinted && h >= ROW_LEAST;
+      if (isPrinted && !isWeights) continue;
       inkBlock(canvas, {
         x: left,
         y: ROWS_HEAD + y,
@@ -56,7 +58,7 @@ function makeScoreCells(parent, canvas, columns, model) {
         columns: values[0].length,
         isSigned: !isWeights,
         largest: isWeights ? 1 : largest,
-        strength: columns.isPrinted ? WEIGHT_GROUND : 1,
+        strength: isPrinted ? WEIGHT_GROUND : 1,
         valueOf: (i, j) => values[from + i][j],
       });
     }

@@ -6,7 +6,7 @@ const FOLLOWED_ROW = 24; // px: the row that is followed, however thin the other
 const MOST_NUMBERS = 8; // scores printed as numbers; more are drawn as cells
 
 /** The columns of the table for `width` px: where each begins and how wide it is. */
-function rowColumns(model, width, pitch) {
+function rowColumns(model, width) {
   const { grid, headDim } = model;
   const n = Math.min(grid.colBlock, grid.nCols);
   const isWide = width >= 800;
@@ -16,7 +16,7 @@ function rowColumns(model, width, pitch) {
   const pad = isWide ? ROW_PAD : 8;
   const used = INDEX_WIDTH + 8 + fixed.m + fixed.alpha + fixed.number + fixed.bar + 3 * pad;
   const free = width - used;
-  const isPrinted = n <= MOST_NUMBERS && pitch >= ROW_LEAST && free >= n * 31 + headDim * 5;
+  const isPrinted = n <= MOST_NUMBERS && free >= n * 31 + headDim * 5;
   let scores = isPrinted ? n * 36 : Math.min(288, Math.max(n * 12, 90), free * 0.55);
   let outputs = headDim * 15;
   const over = scores + outputs - free;
@@ -65,7 +65,7 @@ function makeRowsPanel(parent, canvas, { width, height, kind }, model, words, { 
   const most = Math.min(model.grid.rowBlock, model.grid.nRows);
   const tallest = kind === 'narrow' ? ROW_PITCH : ROW_TALLEST;
   const room = height - ROWS_HEAD - 6;
-  const columns = rowColumns(model, width, Math.min(tallest, room / most));
+  const columns = rowColumns(model, width);
   const linesOf = ({ extents, chosen }) =>
     rowLines(extents.m, Math.min(room, most * tallest), chosen.m, tallest);
   drawRowHeads(parent, columns, model, words);

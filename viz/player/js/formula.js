@@ -167,7 +167,7 @@ function lineNumbers(line, view, at, isRunning) {
   const { model } = view;
   if (model.isTiles) {
     const around = followedAround(view, at, isRunning);
-    return { inputs: followedNumbers(line, around), result: followedResult(line.target, around) };
+    return { inputs: followedNumbers(line, around), result: followedResult(line, around) };
   }
   const around = {
     model,

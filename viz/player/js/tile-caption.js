@@ -156,15 +156,18 @@ function tileCaptionParts(words, view, isDone) {
     return fill(words.template('player.done.tiles'), { bytes });
   }
   const values = tileCaptionValues(words, view);
-  const parts = fill(words.template(tileCaptionKey(words, view)), values).flatMap((part) =>
+  const template = words.template(tileCaptionKey(words, view));
+  const parts = fill(template, values).flatMap((part) =>
     part.text === '{alphas}' ? alphaChips(view) : [part],
   );
-  return capitalised(parts);
+  // A template knows how it begins, but not what is filled in there.
+  return template.startsWith('{') ? capitalised(parts) : parts;
 }
 
+/** A name or a number that begins a sentence; a symbol stays as the code writes it. */
 function capitalised(parts) {
   const [first, ...rest] = parts;
-  if (!first || !first.text || (first.kind && first.kind !== 'now')) return parts;
+  if (!first.text || (first.kind && first.kind !== 'now')) return parts;
   return [{ ...first, text: first.text[0].toUpperCase() + first.text.slice(1) }, ...rest];
 }
 

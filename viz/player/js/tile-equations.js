@@ -7,10 +7,11 @@ function equationsOf(model, pass) {
     if (stanza.pass !== pass) continue;
     for (const { target, expression } of stanza.lines) {
       const isNew = equations.every((equation) => equation.target !== target);
-      if (!model.matrices.includes(target) || !isNew) continue;
       const text = expression.replace(/[{}]/g, '');
       const product = productIn(model, expression);
-      equations.push({ pass, phase: stanza.phase, target, product, text });
+      const isSum = Boolean(product) && text.startsWith('\u2211');
+      if (!isNew || !(model.matrices.includes(target) || isSum)) continue;
+      equations.push({ pass, phase: stanza.phase, target, product, isSum, text });
     }
   }
   for (const equation of equations) equation.over = sourceOf(model, equations, equation);
@@ -58,6 +59,7 @@ const EQUATION_TYPE = 13;
 const PRINTED_CELL = { w: 38, h: 15 }; // px: from this size on a cell carries its number
 const LARGEST_PRINTED = { w: 52, h: 25 };
 const LARGEST_MATRIX_CELL = 26;
+const LEAST_MATRIX_CELL = 5.5;
 const LONGEST_LINE = 18; // characters of a formula under its matrices
 
 /** An equation with its sizes in cells: the result, the inner axis, and what stands above. */
@@ -65,7 +67,7 @@ function sizedEquation(model, equation) {
   const lengths = axisLengths(model, equation.pass);
   const [rows, columns] = matrixCells(model, lengths, { name: equation.target });
   const inner = equation.product ? matrixCells(model, lengths, equation.product.left)[1] : 0;
-  const above = inner + (equation.over ? rows : 0);
+  const above = equation.over || equation.isSum ? rows : inner;
   const isWide = (columns + inner) * 8 > LONGEST_LINE * 9;
   const lines = brokenLines(`= ${equation.text}`, isWide ? Infinity : LONGEST_LINE);
   const textWidth = Math.max(...lines.map((line) => monoWidth(line, EQUATION_TYPE)));
@@ -91,6 +93,17 @@ function equationWidth({ columns, inner, textWidth }, cell) {
 /** Where matrices stand in `width` by `height`, and how large their cells are. */
 function equationPlaces(model, equations, width, height) {
   const sized = equations.map((equation) => sizedEquation(model, equation));
+  const told = placeEquations(sized, width, height);
+  if (told.cell.w >= LEAST_MATRIX_CELL) return told;
+  // Too narrow for every line of text: the names alone stand under their matrices.
+  return placeEquations(
+    sized.map((one) => ({ ...one, lines: [], textWidth: 0 })),
+    width,
+    height,
+  );
+}
+
+function placeEquations(sized, width, height) {
   const above = Math.max(0, ...sized.map((one) => one.above));
   const rows = Math.max(1, ...sized.map((one) => one.rows));
   const gaps = EQUATION_GAP * Math.max(0, sized.length - 1) + 2;
@@ -126,16 +139,23 @@ function equationPlaces(model, equations, width, height) {
 }
 
 /** The matrices of a placed equation: {name, token, isTransposed, x, y, side}. */
-function matricesOf({ target, product, over, x, corner, baseline, inner, rows }, cell) {
+function matricesOf({ target, product, isSum, over, x, corner, baseline, inner, rows }, cell) {
   const list = [
     { name: target, token: target, isTransposed: false, x: corner, y: baseline, isTarget: true },
   ];
-  if (product)
+  // A sum over rows: both factors have its rows, one stands over the other.
+  const upper = baseline - CORNER_GAP - rows * cell.h;
+  if (isSum)
+    list.push(
+      { ...product.left, x, y: upper, side: 'row' },
+      { ...product.right, x, y: baseline, side: 'row' },
+    );
+  else if (product)
     list.push(
       { ...product.left, x, y: baseline, side: 'left' },
       { ...product.right, x: corner, y: baseline - CORNER_GAP - inner * cell.h, side: 'top' },
     );
-  const y = baseline - CORNER_GAP - rows * cell.h;
-  if (over) list.push({ name: over, token: over, isTransposed: false, x: corner, y, side: 'over' });
+  if (over)
+    list.push({ name: over, token: over, isTransposed: false, x: corner, y: upper, side: 'over' });
   return list;
 }

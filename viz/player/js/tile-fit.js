@@ -1,6 +1,6 @@
 // Fit a figure of tiles to the room there is: the board's two sides, phone, lecture, two stacked.
 
-const BOARD_LEAST = 430; // px: below it the page scrolls
+const BOARD_LEAST = 380; // px: below it the page scrolls
 const TILE_WORDS = 62; // px: eyebrow and a caption of one line
 const CAPTION_LINE = 30; // px: a second line, where the caption often needs one
 const TRAFFIC_HEIGHT = 122;

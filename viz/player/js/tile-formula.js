@@ -44,20 +44,25 @@ function productIn(model, expression) {
   return null;
 }
 
-/** The first term of the product that one element of the result is a sum of. */
+/** The first term of the product that the followed element is a sum of. */
 function productTerms(view, { left, right }, isSum) {
-  const { chosen } = view;
+  const { chosen, model } = view;
   const parts = right.name === 'o_part' && !view.state.o_part;
   const a = matrixOf(view, left.name);
   const b = parts ? null : matrixOf(view, right.name);
   if (parts && a) return partTerms(view, a);
   if (!a || !b || !a.length || !b.length) return null;
-  const at = (matrix, i, j) =>
-    matrix[Math.min(i, matrix.length - 1)][Math.min(j, matrix[0].length - 1)];
-  const row = left.isTransposed ? chosen.n : chosen.m;
-  const x = left.isTransposed ? at(a, 0, row) : at(a, row, 0);
+  /** The element whose index along `axis` is the followed one, and the first along the other. */
+  const followed = (matrix, { name, isTransposed }, side) => {
+    const letters = [...model.axes[name]];
+    const at = isTransposed ? 1 - side : side;
+    const place = [0, 0];
+    place[at] = Math.min(chosen[letters[at]] || 0, (at ? matrix[0].length : matrix.length) - 1);
+    return matrix[place[0]][place[1]];
+  };
+  const x = followed(a, left, 0);
   // A sum over a row takes the same row of both; a product, a row of one and a column of the other.
-  const y = isSum ? at(b, row, 0) : right.isTransposed ? at(b, chosen.n, 0) : at(b, 0, 0);
+  const y = followed(b, right, isSum ? 0 : 1);
   const kind = (name) => ({ kind: variable(name).kind });
   return [
     { text: '(' },
@@ -136,7 +141,7 @@ function numberFor(name, names, around, printedBefore) {
     (name === 'm_new' || name === 'lse' || name === 'lse_max') &&
     printedBefore.endsWith(`${MINUS} `);
   if (isZeroed && !Number.isFinite(value)) return [{ text: '0', kind: 'm' }];
-  const one = isMatrixRow(value) ? value[Math.min(chosen.n, value.length - 1)] : value;
+  const one = followedOne(model, name, value, chosen);
   return [followedPart(name, one, printedBefore, isActing)];
 }
 
@@ -205,14 +210,19 @@ function rowTotal({ view, after }) {
   return row.reduce((sum, value) => sum + Math.exp(value - top), 0);
 }
 
-/** The result of a line: a number, or the first of a list. */
-function followedResult(target, { model, after, view, isActing }) {
+/** Of a row of numbers the one that is followed: the tile's column, or the first of another axis. */
+function followedOne({ axes }, name, value, chosen) {
+  if (!isMatrixRow(value)) return value;
+  const at = (axes[name] || '').endsWith('n') ? chosen.n : 0;
+  return value[Math.min(at, value.length - 1)];
+}
+
+/** The result of a line: a number, and whether there are more of its kind in the row. */
+function followedResult({ target, expression }, { model, after, view, isActing }) {
   const value = after[target];
   if (value === undefined) return [{ text: '\u2013' }];
-  if (!isMatrixRow(value)) return [followedPart(target, value, '', isActing)];
-  const at = (model.axes[target] || '').endsWith('n') ? view.chosen.n : 0;
-  return [
-    followedPart(target, value[Math.min(at, value.length - 1)], ''),
-    { text: value.length > 1 ? ', \u2026' : '' },
-  ];
+  const one = followedPart(target, followedOne(model, target, value, view.chosen), '', isActing);
+  // A product is written out for one element.
+  const isOne = !isMatrixRow(value) || value.length < 2 || productIn(model, expression);
+  return isOne ? [one] : [one, { text: ', \u2026' }];
 }

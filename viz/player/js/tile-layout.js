@@ -105,7 +105,7 @@ function boardPlaces(model, { width, height, kind, textHeight }) {
   // Too narrow for two sides: the panels stand below the grid.
   if (kind === 'narrow')
     return { side: Math.min(width, 460), main: width, gap: 0, height, textHeight };
-  const share = { lecture: 0.36, pair: 0.34 }[kind] || 0.298;
+  const share = { lecture: 0.34, pair: 0.34 }[kind] || 0.298;
   // As wide as a square grid can be high.
   const most = kind === 'wide' ? Math.min(600, Math.max(410, height - GRID_SURROUND)) : 640;
   const side = Math.round(Math.max(260, Math.min(most, width * share)));
@@ -141,7 +141,7 @@ function panelPlaces(model, board, kind) {
     const used = equationGroups(model).map(
       (one) => equationPlaces(model, one, board.main, most).height,
     );
-    heights.matrices = Math.max(...used);
+    heights.matrices = kind === 'lecture' ? most : Math.max(...used);
   }
   return heights;
 }

@@ -94,7 +94,8 @@ function storedMatrix({ model, program }, name) {
 function gather(model, name, pass) {
   const { grid, axes } = model;
   const isWide = axes[name] === 'mn';
-  // Several splits leave parts of the same rows: there is no one matrix of them.
+  // What no kernel writes is gone with its program; and several splits leave parts of the same rows.
+  if (!model.steps.some((step) => step.writes[name])) return null;
   if (!(axes[name] || 'm').startsWith('m') || model.passes[0].kind === 'split') return null;
   const columns = { mn: grid.nCols, md: model.headDim }[axes[name]] || 1;
   const whole = Array.from({ length: grid.nRows }, () => new Float32Array(columns).fill(NaN));
