@@ -57,9 +57,10 @@ def test_a_link_opens_its_step_and_stepping_keeps_the_address(page, url):
     page.keyboard.press("ArrowRight")
     page.wait_for_selector("text=step 10 of")
     page.wait_for_function("new URLSearchParams(location.search).get('step') === '9'")
-    address = page.url
-    page.goto(address)
-    page.wait_for_selector("text=step 10 of")
+    # In a page of its own: leaving one while it still listens to the server is logged as an error.
+    again = page.context.new_page()
+    again.goto(page.url)
+    again.wait_for_selector("text=step 10 of")
 
 
 def test_a_link_opens_a_comparison_at_its_step(page, url):

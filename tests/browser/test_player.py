@@ -547,8 +547,8 @@ def test_a_step_of_a_long_trace_takes_a_few_milliseconds(open_player, spec):
           return times.sort((a, b) => a - b);
         }"""
     )
-    print(f"quartiles {times[125]:.2f}, {times[250]:.2f}, {times[375]:.2f} ms")
-    assert times[125] <= 4  # the first quartile: other work on the machine only adds
+    print(f"decile {times[50]:.2f}, quartile {times[125]:.2f}, median {times[250]:.2f} ms")
+    assert times[50] <= 4  # the first decile: other work on the machine only adds
 
 
 def test_the_transport_stays_in_view_under_two_figures(open_player):
