@@ -55,7 +55,9 @@ function makeTraffic(host, model, words) {
     return { amount, segments };
   };
   const mine = row('hbm-bytes', words.say('player.this_kernel'), totals.this);
-  const naive = row('naive-bytes', words.say('player.naive'), totals.naive);
+  const unfused = words.say('player.naive');
+  const plain = model.problem === 'matmul' ? words.say('player.naive_product') : unfused;
+  const naive = row('naive-bytes', plain, totals.naive);
   for (const { fill } of naive.segments) fill.style.width = '100%';
   naive.amount.textContent = amountOf(words, model, sumOf(totals.naive));
   const note = html(host, 'p', 'bwp-note-line', keptLine(model, words));
