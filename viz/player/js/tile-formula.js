@@ -129,7 +129,8 @@ function numberFor(name, names, around, printedBefore) {
   const { chosen } = view;
   if (name === 'exp') return null;
   if (name === 'scale') return [{ text: formatFactor(scaleOf(model)) }];
-  if (name.startsWith('max(')) return [followedPart('m', rowMaximum(around, name), printedBefore)];
+  if (name === 'max(lse_part)') return largestPart(view);
+  if (name.startsWith('max(')) return [followedPart('m', rowMaximum(around), printedBefore)];
   if (name.startsWith('\u2211 exp')) return [followedPart('l', rowTotal(around), printedBefore)];
   if (name === '\u2211 p') return listParts('p', names.p, ' + ');
   if (name === '\u2211 weight') return listParts('weight', names.weight, ' + ');
@@ -198,8 +199,13 @@ function firstOf(view, name) {
   return matrix[Math.min(chosen[model.axes[name][0]] || 0, matrix.length - 1)][0];
 }
 
-function rowMaximum({ view, after }, name) {
-  if (name === 'max(lse_part)') return Math.max(...partsOfRow(view).map(({ lse }) => lse));
+/** The maximum of a row's parts, written out. */
+function largestPart(view) {
+  const parts = partsOfRow(view).map(({ lse }) => lse);
+  return [{ text: 'max(' }, ...listParts('lse', parts, ', '), { text: ')' }];
+}
+
+function rowMaximum({ view, after }) {
   const row = after.s || Array.from(matrixOf(view, 's')[view.chosen.m]);
   return Math.max(...row);
 }
