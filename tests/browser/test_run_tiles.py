@@ -114,7 +114,7 @@ def test_attention_from_the_form_to_the_row(opened, worker):
     page = (visited := opened(ATTENTION)).page
     page.locator("#run-seq_q input").wait_for()
     assert page.locator("#run-n_cols, #run-size_m").count() == 0
-    hint = said(page, "#run-hint")
+    hint = said(page, "#run-hint .bw-how")
     run(page)
     result = worker.results
     blocks = {"used": f"{result.tiles.block_m} × {result.tiles.block_n}", "watched": "8 × 8"}
