@@ -6,12 +6,24 @@ o = softmax(scale * q k^T) v over the keys a query sees, q [seq_q, head_dim], k 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from kernels.algorithm import Line, Stanza
 from kernels.tiles import Tiles, key_stop, query_start, visible
+from kernels.trace import Step, Trace
+
+# What a risen maximum does to what was summed before, a row or a tile of rows at a time.
+RESCALE = Stanza(
+    "rescale",
+    (
+        Line("alpha", "exp({m} − {m_new})"),
+        Line("l", "{l} · {alpha}", later="+ ∑ p"),
+        Line("acc", "{acc} · {alpha}", later="+ p · V"),
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -32,11 +44,6 @@ class AttentionShape:
         """Return the shape of one traced head."""
         lengths = sizes["seq_q"], sizes["seq_k"], sizes["head_dim"]
         return cls(1, 1, 1, *lengths, itemsize, Tiles.of(sizes))
-
-    @property
-    def n_programs_q(self) -> int:
-        """How many query blocks there are over all batches and heads."""
-        return self.batch * self.heads * -(-self.seq_q // self.tiles.block_m)
 
     def pairs(self) -> int:
         """Return how many (query, key) pairs are visible, over all batches and heads."""
@@ -128,3 +135,27 @@ def min_bytes(shape: AttentionShape) -> int:
 def flops(shape: AttentionShape) -> int:
     """Two products, a multiply and an add each: 4 x visible pairs x head_dim; half when causal."""
     return 4 * shape.pairs() * shape.head_dim
+
+
+def gather(
+    name: str,
+    arrays: Mapping[str, np.ndarray],
+    tiles: Tiles,
+    dtype: str,
+    run: Callable[..., Iterator[Step]],
+    last: str,
+    *schedule: str,
+) -> Trace:
+    """Run a forward mirror over one head to its end and return its Trace.
+
+    ``last`` is the phase whose steps hold o and lse, a block of queries each; ``schedule`` names
+    the fields of ``tiles`` that the algorithm reads.
+    """
+    arrays = {name: arrays[name] for name in ("q", "k", "v")}
+    with np.errstate(all="ignore"):
+        steps = tuple(run(arrays, tiles, dtype))
+    done = [step.values for step in steps if step.phase == last]
+    (seq_q, head_dim), seq_k = arrays["q"].shape, len(arrays["k"])
+    sizes = {"seq_q": seq_q, "seq_k": seq_k, "head_dim": head_dim} | tiles.sizes(*schedule)
+    outputs = {name: np.concatenate([values[name] for values in done]) for name in ("o", "lse")}
+    return Trace(name, dtype, sizes, arrays, steps, outputs)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kernels.tiles import Tiles
+from kernels.tiles import Tiles, padded
 
 Blocks = tuple[int, int, int, int]
 
@@ -30,10 +30,5 @@ def attention_schedule(
     table = ATTENTION[which, itemsize]
     width = next((known for known in sorted(table) if head_dim <= known), max(table))
     block_m, block_n, num_warps, num_stages = table[width]
-    tiles = Tiles(min(block_m, power_of_two(seq_q)), min(block_n, power_of_two(seq_k)))
+    tiles = Tiles(min(block_m, padded(seq_q)), min(block_n, padded(seq_k)))
     return tiles, {"num_warps": num_warps, "num_stages": num_stages}
-
-
-def power_of_two(length: int) -> int:
-    """Return the power of two, 16 at least, that holds ``length``."""
-    return max(16, 1 << max(length - 1, 0).bit_length())

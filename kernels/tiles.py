@@ -47,6 +47,11 @@ class Tiles:
         return 1 / math.sqrt(max(head_dim, 1)) if self.scale is None else self.scale
 
 
+def padded(length: int) -> int:
+    """Return the power of two, 16 at least, that a block of ``length`` is stored in."""
+    return max(16, 1 << max(length - 1, 0).bit_length())
+
+
 def visible(query: int, seq_q: int, seq_k: int, is_causal: bool) -> int:
     """Return how many keys a query sees: the first so many. Causal masks align bottom-right."""
     return min(seq_k, max(0, query + 1 + seq_k - seq_q)) if is_causal else seq_k

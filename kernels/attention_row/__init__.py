@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from kernels.algorithm import Algorithm, Line, Shape, Stanza
+from kernels.attention import RESCALE
 from kernels.attention_row.mirror import trace
 
 
@@ -71,14 +72,7 @@ ENTRY = Algorithm(
     stanzas=(
         Stanza("block_max", (Line("block_max", "max(scores)"),)),
         Stanza("new_max", (Line("m_new", "max({m}, {block_max})"),)),
-        Stanza(
-            "rescale",
-            (
-                Line("alpha", "exp({m} − {m_new})"),
-                Line("l", "{l} · {alpha}", later="+ ∑ p"),
-                Line("acc", "{acc} · {alpha}", later="+ p · V"),
-            ),
-        ),
+        RESCALE,
         Stanza(
             "accumulate",
             (

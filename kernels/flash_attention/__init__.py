@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kernels import attention
 from kernels.algorithm import Algorithm, Grid, Line, Stanza
-from kernels.attention import AttentionShape
+from kernels.attention import RESCALE, AttentionShape
 from kernels.flash_attention.mirror import trace
 
 
@@ -43,14 +43,7 @@ ENTRY = Algorithm(
     stanzas=(
         Stanza("scores", (Line("scores", "scale · q · Kᵀ"),)),
         Stanza("new_max", (Line("m_new", "max({m}, {block_max})"),)),
-        Stanza(
-            "rescale",
-            (
-                Line("alpha", "exp({m} − {m_new})"),
-                Line("l", "{l} · {alpha}", later="+ ∑ p"),
-                Line("acc", "{acc} · {alpha}", later="+ p · V"),
-            ),
-        ),
+        RESCALE,
         Stanza(
             "accumulate",
             (

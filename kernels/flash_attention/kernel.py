@@ -24,7 +24,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from kernels.algorithm import Launch
 from kernels.checks import check_attention, check_schedule, finish_output, output_tensor
-from kernels.tiles import Tiles
+from kernels.tiles import Tiles, padded
 
 LOG2_E = tl.constexpr(math.log2(math.e))
 LN_2 = tl.constexpr(math.log(2))
@@ -52,6 +52,25 @@ def load_tile(
         return tl.load(ptrs, mask_d[None, :], other=0.0)
     else:
         return tl.load(ptrs)
+
+
+@triton.jit
+def keys_of(
+    pid_m, seq_q, seq_k, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, IS_CAUSAL: tl.constexpr
+):
+    """Return (whole, stop) for a block of queries.
+
+    Keys before whole, a multiple of BLOCK_N, are seen by all of its queries, none from stop on by
+    any.
+    """
+    stop = seq_k
+    whole = seq_k // BLOCK_N * BLOCK_N
+    if IS_CAUSAL:
+        last = tl.minimum((pid_m + 1) * BLOCK_M, seq_q)
+        stop = tl.maximum(last + seq_k - seq_q, 0)
+        seen_by_first = tl.maximum(pid_m * BLOCK_M + 1 + seq_k - seq_q, 0)
+        whole = tl.minimum(seen_by_first // BLOCK_N * BLOCK_N, whole)
+    return whole, stop
 
 
 @triton.jit
@@ -176,14 +195,7 @@ def flash_attention_kernel(
     m_log2 = tl.full([BLOCK_M], float("-inf"), tl.float32)
     l = tl.zeros([BLOCK_M], tl.float32)
     acc = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
-    # Keys before whole are seen by every row of the block; none from stop on is seen by any.
-    stop = seq_k
-    whole = seq_k // BLOCK_N * BLOCK_N
-    if IS_CAUSAL:
-        last = tl.minimum((pid_m + 1) * BLOCK_M, seq_q)
-        stop = tl.maximum(last + seq_k - seq_q, 0)
-        seen_by_first = tl.maximum(pid_m * BLOCK_M + 1 + seq_k - seq_q, 0)
-        whole = tl.minimum(seen_by_first // BLOCK_N * BLOCK_N, whole)
+    whole, stop = keys_of(pid_m, seq_q, seq_k, BLOCK_M, BLOCK_N, IS_CAUSAL)
     for start in range(0, whole, BLOCK_N):
         m_log2, l, acc = attend(
             m_log2, l, acc, q, k_desc, k_ptrs, v_desc, v_ptrs, state_ptrs, batch, kv_head, start,
@@ -278,11 +290,6 @@ def descriptor(x: torch.Tensor, block_rows: int) -> TensorDescriptor | None:
     if not (is_dense and is_aligned):
         return None
     return TensorDescriptor(x, list(x.shape), [*strides, 1], [1, 1, block_rows, width])
-
-
-def padded(head_dim: int) -> int:
-    """Return the power of two, 16 at least, that a tile of ``head_dim`` columns is stored in."""
-    return max(16, triton.next_power_of_2(head_dim))
 
 
 def lse_tensor(out: torch.Tensor | None, q: torch.Tensor) -> torch.Tensor:

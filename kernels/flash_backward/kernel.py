@@ -26,11 +26,11 @@ from kernels.flash_attention.kernel import (
     LOG2_E,
     as_operand,
     descriptor,
+    keys_of,
     load_tile,
     lse_tensor,
-    padded,
 )
-from kernels.tiles import Tiles
+from kernels.tiles import Tiles, padded
 
 # A length of 1, or one that 16 divides, is no reason to compile again.
 SIZES = ["heads", "kv_heads", "seq_q", "seq_k"]
@@ -232,13 +232,7 @@ def dq_kernel(
         q, do = q.to(tl.float32), do.to(tl.float32)
     dq = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
     scale_log2 = scale * LOG2_E
-    stop = seq_k
-    whole = seq_k // BLOCK_N * BLOCK_N
-    if IS_CAUSAL:
-        last = tl.minimum((pid_m + 1) * BLOCK_M, seq_q)
-        stop = tl.maximum(last + seq_k - seq_q, 0)
-        seen_by_first = tl.maximum(pid_m * BLOCK_M + 1 + seq_k - seq_q, 0)
-        whole = tl.minimum(seen_by_first // BLOCK_N * BLOCK_N, whole)
+    whole, stop = keys_of(pid_m, seq_q, seq_k, BLOCK_M, BLOCK_N, IS_CAUSAL)
     for start in range(0, whole, BLOCK_N):
         dq = add_keys(
             dq, q, do, lse_log2, delta, k_desc, k_ptrs, v_desc, v_ptrs, batch, kv_head, start,

@@ -28,10 +28,9 @@ from kernels.flash_attention.kernel import (
     descriptor,
     load_tile,
     lse_tensor,
-    padded,
     update,
 )
-from kernels.tiles import Tiles
+from kernels.tiles import Tiles, padded
 
 
 @triton.jit(

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from kernels.attention import mask_of, masked_scores
+from kernels.attention import gather, mask_of, masked_scores
 from kernels.flash_attention.mirror import update
 from kernels.inputs import ITEMSIZE, round_to
 from kernels.tiles import Tiles, key_stop, split_of
@@ -113,17 +113,5 @@ def trace(arrays: Mapping[str, np.ndarray], tiles: Tiles, dtype: str) -> Trace:
 
     q [seq_q, head_dim], k and v [seq_k, head_dim] float32, already rounded to ``dtype``.
     """
-    arrays = {name: arrays[name] for name in ("q", "k", "v")}
-    with np.errstate(all="ignore"):
-        steps = tuple(run(arrays, tiles, dtype))
-    done = [step.values for step in steps if step.phase == "merge"]
-    (seq_q, head_dim), seq_k = arrays["q"].shape, len(arrays["k"])
-    sizes = {"seq_q": seq_q, "seq_k": seq_k, "head_dim": head_dim}
-    return Trace(
-        "split_kv",
-        dtype,
-        sizes | tiles.sizes("block_m", "block_n", "n_splits", "is_causal"),
-        arrays,
-        steps,
-        {name: np.concatenate([values[name] for values in done]) for name in ("o", "lse")},
-    )
+    schedule = ("block_m", "block_n", "n_splits", "is_causal")
+    return gather("split_kv", arrays, tiles, dtype, run, "merge", *schedule)

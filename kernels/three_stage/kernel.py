@@ -20,7 +20,7 @@ from kernels.matmul.kernel import INTERPRETED, product
 from kernels.online_softmax.kernel import launch as online_softmax
 from kernels.single_softmax.kernel import launch as single_softmax
 from kernels.three_stage import LONGEST_SINGLE, WIDEST
-from kernels.tiles import Tiles
+from kernels.tiles import Tiles, padded
 
 ONLINE_BLOCK = 4096
 
@@ -29,7 +29,7 @@ def three_stages(q, k, v, o, tiles: Tiles, **options) -> tuple[torch.Tensor, int
     """Return o [batch, heads, seq_q, head_dim] and how many programs ran, over all three stages."""
     (batch, heads, seq_q, head_dim), seq_k = q.shape, k.shape[2]
     n_rows = batch * heads * seq_q
-    wide = power_of_two(head_dim)
+    wide = padded(head_dim)
     first = replace(tiles, block_k=min(64, wide))
     last = Tiles(tiles.block_m, min(WIDEST, wide), tiles.block_n)
     scale = tiles.scale_for(head_dim)
@@ -50,11 +50,6 @@ def softmax_rows(s: torch.Tensor) -> torch.Tensor:
         num_warps = min(16, max(4, block // 512))
         return single_softmax(s, block=block, num_warps=num_warps).outputs["y"]
     return online_softmax(s, block=ONLINE_BLOCK, num_warps=8).outputs["y"]
-
-
-def power_of_two(head_dim: int) -> int:
-    """Return the power of two, 16 at least, that holds head_dim."""
-    return max(16, triton.next_power_of_2(head_dim))
 
 
 def launch(
