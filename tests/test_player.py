@@ -263,3 +263,7 @@ def test_a_value_that_is_not_finite_survives_being_packed():
     (figure,) = value_of((entry, trace))["figures"]
     scores = next(s for s in figure["trace"]["steps"] if s["phase"] == "scores")
     assert np.isneginf(unpacked(scores["values"]["scores"])).sum() == 7
+
+
+def test_a_word_that_the_script_quotes_is_no_event():
+    assert "'toggle'" in player.script() and not hasattr(Player(), "toggle")

@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import NoReturn
 
 import gradio as gr
 import numpy as np
@@ -113,6 +114,10 @@ class Player(gr.HTML):
             strings=player_strings(),
             **settings,
         )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Have no events of its own: Gradio would search the script for one at every look."""
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def postprocess(self, value: dict | None) -> dict | None:
         """Send the figures as one JSON string: Gradio would copy a long trace piece by piece."""

@@ -101,8 +101,14 @@ function captionParts(words, view, isDone) {
 }
 
 /** Where we are: block, phase, step of steps; with its algorithm when two are compared. */
-function eyebrowParts(words, view, { isDone, position, count, titled }) {
-  const { model, step } = view;
+function eyebrowParts(words, view, place) {
+  const { block } = view.step;
+  const named = block === null ? words.say('player.row') : words.say('player.block', { block });
+  return eyebrowOf(words, view, place, named);
+}
+
+/** An eyebrow around the name of the place that a view stands at. */
+function eyebrowOf(words, { model, step }, { isDone, position, count, titled }, named) {
   const parts = [];
   if (titled)
     parts.push(
@@ -110,17 +116,14 @@ function eyebrowParts(words, view, { isDone, position, count, titled }) {
       { text: ' \u00b7 ' },
     );
   if (isDone) return [...parts, { text: words.say('player.done'), kind: 'now' }];
-  const place =
-    step.block === null
-      ? words.say('player.row')
-      : words.say('player.block', { block: step.block });
-  parts.push({ text: place, kind: 'now' });
+  parts.push({ text: named, kind: 'now' });
   if (model.n_passes > 1)
     parts.push({ text: ` \u00b7 ${words.say('player.pass', { pass: step.pass + 1 })}` });
   parts.push({ text: ` \u00b7 ${phaseName(words, model, step.phase)}` });
   if (!titled)
     parts.push({
       text: ` \u00b7 ${words.say('player.position', { step: position, steps: count })}`,
+      kind: 'position',
     });
   return parts;
 }

@@ -9,19 +9,17 @@ const PANELS = {
 
 function makeFigure(model, words, { onSeek, titled }) {
   const section = html(null, 'section', 'bwp-figure');
-  const eyebrow = html(section, 'p', 'bwp-eyebrow');
-  eyebrow.dataset.testid = 'eyebrow';
-  const caption = html(section, 'p', 'bwp-caption');
-  caption.dataset.testid = 'caption';
+  const { eyebrow, caption } = makeFigureHead(section);
   const picture = html(section, 'div', 'bwp-picture');
   picture.setAttribute('role', 'img');
   const history = html(section, 'div', 'bwp-history');
   history.setAttribute('aria-hidden', 'true');
   const ticks = html(section, 'div', 'bwp-ticks');
   ticks.setAttribute('aria-hidden', 'true');
-  let panels = [];
-  let shown = null; // the vectors now on screen, one a panel
-  let targets = null;
+  const motion = makeMotion({ section, eyebrow, caption, picture }, (view, place) => ({
+    eyebrow: eyebrowParts(words, view, { ...place, titled }),
+    caption: captionParts(words, view, place.isDone),
+  }));
 
   /** Make every drawing anew: for a new trace, a new width or another mode. */
   function build(layout, tickLayout, unit) {
@@ -42,7 +40,7 @@ function makeFigure(model, words, { onSeek, titled }) {
       layout.isPhone ? layout.chip.top - 8 : layout.height,
     );
     const chipLayer = svg(main, 'g');
-    panels = [{ set: ({ step }) => (column(step), []), move() {} }];
+    const panels = [{ set: ({ step }) => (column(step), []), move() {} }];
     panels.push(withoutMotion(makeRulerPanel(main, layout, model, words)));
     for (const name of model.panels) {
       if (layout.panels[name]) panels.push(PANELS[name](main, layout, model, words));
@@ -55,7 +53,7 @@ function makeFigure(model, words, { onSeek, titled }) {
       rebuilt(ticks, tickLayout.width, (node) => makeTicks(node, tickLayout, model, words, onSeek)),
     );
     listenForBlocks(main, layout);
-    shown = null;
+    motion.use(panels);
 
     /** A drawing whose height is known only once it is made. */
     function rebuilt(host, width, make) {
@@ -92,14 +90,41 @@ function makeFigure(model, words, { onSeek, titled }) {
     });
   }
 
+  const { set, move } = motion;
+  return { section, caption, history, ticks, model, build, set, move };
+}
+
+/** The words that stand over every figure. */
+function makeFigureHead(section) {
+  const eyebrow = html(section, 'p', 'bwp-eyebrow');
+  eyebrow.dataset.testid = 'eyebrow';
+  const caption = html(section, 'p', 'bwp-caption');
+  caption.dataset.testid = 'caption';
+  return { eyebrow, caption };
+}
+
+/**
+ * A figure's words and panels, as pictures that follow one another. `use` takes new panels,
+ * `wordsOf(view, place)` gives the parts of eyebrow and caption.
+ */
+function makeMotion({ section, eyebrow, caption, picture }, wordsOf) {
+  let panels = [];
+  let shown = null; // the vectors now on screen, one a panel
+  let targets = null;
+
+  function use(made) {
+    panels = made;
+    shown = null;
+  }
+
   /** Draw the words and marks of a view at once, and say where everything that moves must go. */
   function set(view, place) {
     section.dataset.index = view.index;
     section.classList.toggle('bwp-is-done', place.isDone);
-    setParts(eyebrow, eyebrowParts(words, view, { ...place, titled }));
-    const parts = captionParts(words, view, place.isDone);
-    setParts(caption, parts);
-    picture.setAttribute('aria-label', plainText(parts));
+    const said = wordsOf(view, place);
+    setParts(eyebrow, said.eyebrow);
+    setParts(caption, said.caption);
+    picture.setAttribute('aria-label', plainText(said.caption));
     targets = panels.map((panel) => panel.set(view));
     if (!shown) move(1);
   }
@@ -115,7 +140,7 @@ function makeFigure(model, words, { onSeek, titled }) {
     return next;
   }
 
-  return { section, caption, history, ticks, model, build, set, move };
+  return { use, set, move };
 }
 
 function withoutMotion(panel) {

@@ -172,25 +172,8 @@ function capitalised(parts) {
 }
 
 /** Where we are: blocks of the grid, phase, step of steps. */
-function tileEyebrowParts(words, view, { isDone, position, count, titled }) {
-  const { model, step } = view;
-  const parts = [];
-  if (titled)
-    parts.push(
-      { text: words.say(`algorithm.${model.name}.title`), kind: 'strong' },
-      { text: ' \u00b7 ' },
-    );
-  if (isDone) return [...parts, { text: words.say('player.done'), kind: 'now' }];
-  parts.push({ text: tilePlace(words, view), kind: 'now' });
-  if (model.n_passes > 1)
-    parts.push({ text: ` \u00b7 ${words.say('player.pass', { pass: step.pass + 1 })}` });
-  parts.push({ text: ` \u00b7 ${phaseName(words, model, step.phase)}` });
-  if (!titled)
-    parts.push({
-      text: ` \u00b7 ${words.say('player.position', { step: position, steps: count })}`,
-      kind: 'position',
-    });
-  return parts;
+function tileEyebrowParts(words, view, place) {
+  return eyebrowOf(words, view, place, place.isDone ? '' : tilePlace(words, view));
 }
 
 /** "Query block 5, key block 3": what the program owns first, then where its loop is. */

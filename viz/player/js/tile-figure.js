@@ -2,10 +2,7 @@
 
 function makeTileFigure(model, words, { onSeek, onRow, titled }) {
   const section = html(null, 'section', 'bwp-figure bwp-figure-tiles');
-  const eyebrow = html(section, 'p', 'bwp-eyebrow');
-  eyebrow.dataset.testid = 'eyebrow';
-  const caption = html(section, 'p', 'bwp-caption');
-  caption.dataset.testid = 'caption';
+  const { eyebrow, caption } = makeFigureHead(section);
   const board = html(section, 'div', 'bwp-board');
   const side = html(board, 'div', 'bwp-side');
   const picture = html(side, 'div', 'bwp-picture');
@@ -17,9 +14,10 @@ function makeTileFigure(model, words, { onSeek, onRow, titled }) {
   const textHost = html(main, 'div', 'bwp-board-text');
   const ticks = html(section, 'div', 'bwp-ticks');
   ticks.setAttribute('aria-hidden', 'true');
-  let panels = [];
-  let shown = null;
-  let targets = null;
+  const motion = makeMotion({ section, eyebrow, caption, picture }, (view, place) => ({
+    eyebrow: tileEyebrowParts(words, view, { ...place, titled }),
+    caption: tileCaptionParts(words, view, place.isDone),
+  }));
 
   const drawing = (host, width, height, unit, hasCanvas) => {
     const node = svg(null, 'svg', {
@@ -40,7 +38,7 @@ function makeTileFigure(model, words, { onSeek, onRow, titled }) {
     board.style.minHeight = layout.isStacked ? '' : `${Math.floor(layout.board.height * unit)}px`;
     const left = drawing(picture, layout.board.side, grid.height, unit, true);
     const onTile = (tile) => onSeek(firstStepAt(model, tile, section.dataset.index));
-    panels = [
+    const panels = [
       withoutMotion(makeGridPanel(left.node, left.canvas, layout, model, words, { onTile, onRow })),
       withoutMotion(makeReadsPanel(left.node, layout, model, words)),
     ];
@@ -56,30 +54,10 @@ function makeTileFigure(model, words, { onSeek, onRow, titled }) {
     const tickHeight = tileTicksHeight(model, layout.isPhone);
     const { node } = drawing(ticks, tickWidth, tickHeight, unit, false);
     panels.push(makeTileTicks(node, tickWidth, layout.isPhone, model, words, onSeek));
-    shown = null;
+    motion.use(panels);
   }
 
-  function set(view, place) {
-    section.dataset.index = view.index;
-    section.classList.toggle('bwp-is-done', place.isDone);
-    setParts(eyebrow, tileEyebrowParts(words, view, { ...place, titled }));
-    const parts = tileCaptionParts(words, view, place.isDone);
-    setParts(caption, parts);
-    picture.setAttribute('aria-label', plainText(parts));
-    targets = panels.map((panel) => panel.set(view));
-    if (!shown) move(1);
-  }
-
-  function move(fraction) {
-    const next =
-      fraction >= 1 || !shown
-        ? targets
-        : targets.map((target, i) => blend(shown[i], target, fraction));
-    panels.forEach((panel, i) => panel.move(next[i]));
-    if (fraction >= 1) shown = targets;
-    return next;
-  }
-
+  const { set, move } = motion;
   return { section, caption, ticks, sideHost, textHost, model, build, set, move };
 }
 

@@ -77,17 +77,6 @@ function inkFactors({ acting, values }) {
   return factors;
 }
 
-/** The value of one cell of the grid at `index`, as it is inked; null where nothing is. */
-function cellAt(model, row, col, index) {
-  const { grid } = model;
-  const tile = [Math.floor(row / grid.rowBlock), Math.floor(col / grid.colBlock)];
-  const ink = tileInk(model, tileNumber(model, tile), index);
-  if (!ink) return null;
-  const [i, j] = [row - tile[0] * grid.rowBlock, col - tile[1] * grid.colBlock];
-  const factors = inkFactors(ink);
-  return ink.values[i][ink.left + j] * (factors ? factors[i] : 1);
-}
-
 /** Whether a query sees a key; always, where there is no mask. */
 function isSeen({ grid, isCausal }, row, col) {
   return !isCausal || col <= row + grid.nCols - grid.nRows;

@@ -42,12 +42,6 @@ function ofVisit({ state, since, visit }, name) {
   return since[name] >= visit.first ? state[name] : undefined;
 }
 
-/** The step of this visit with a given phase, or -1: to come, or never. */
-function stepOfVisit({ model, visit }, phase) {
-  for (let i = visit.first; i <= visit.last; i += 1) if (model.steps[i].phase === phase) return i;
-  return -1;
-}
-
 /**
  * The part of a variable that the running tile uses, as rows: the program's own, a slice of an
  * input, or what an earlier kernel left in HBM. Null where there is nothing yet. `isWhole` asks for
