@@ -53,3 +53,8 @@ def error_sentence(language: str, key: str, details: Mapping[str, object], fallb
         return text(language, key, **details)
     except (KeyError, IndexError):
         return fallback
+
+
+def fault(sentence: str) -> list:
+    """Return the one sentence that says what went wrong, as a note's value."""
+    return [["p", {"class": "bw-fault", "role": "alert"}, ["b", {}, "✕ "], sentence]]

@@ -27,7 +27,7 @@ from kernels.tile_inputs import MASKS
 from viz.figures import memory as charts
 from viz.figures import memory_words as words
 from viz.figures.base import payload
-from viz.figures.prose import error_sentence, rich
+from viz.figures.prose import error_sentence, fault, rich
 from viz.locales import text
 from viz.tabs.note import Note
 from viz.tabs.page import WAITING, dropdown, explain, known_device
@@ -233,7 +233,7 @@ def redraw(values: list, measured: object, kept: Recordings, language: str) -> d
     try:
         case = choose_memory(*values)
     except InputError as error:
-        return {"note": _fault(explain(error, language))}
+        return {"note": fault(explain(error, language))}
     run = measured if isinstance(measured, MemoryRun) else None
     return {"note": [], **draw(case, run, kept, language)}
 
@@ -271,9 +271,9 @@ def measure(worker, values: list, kept: Recordings, language: str) -> Iterator[U
                 yield Update({"note": note}, True)
         note = []
     except InputError as error:
-        note = _fault(error_sentence(language, f"error.{error.key}", error.details, str(error)))
+        note = fault(error_sentence(language, f"error.{error.key}", error.details, str(error)))
     except JobFailed as error:
-        note = _fault(error_sentence(language, f"failed.{error.kind}", error.details, str(error)))
+        note = fault(error_sentence(language, f"failed.{error.kind}", error.details, str(error)))
     shown = draw(run.case, run, kept, language) if run else {}
     yield Update({**shown, "note": note}, False, run)
 
@@ -296,8 +296,3 @@ def _progress(item: Progress, language: str) -> list:
 
 def _said(sentence: str, goes_on: bool = False) -> list:
     return [["p", {"class": "bw-progress" if goes_on else ""}, *rich(sentence)]]
-
-
-def _fault(sentence: str) -> list:
-    """Return the one sentence that says what went wrong."""
-    return [["p", {"class": "bw-fault", "role": "alert"}, ["b", {}, "✕ "], sentence]]

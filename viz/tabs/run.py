@@ -21,7 +21,7 @@ from kernels.errors import InputError
 from viz import export
 from viz.figures import tables
 from viz.figures.base import stand_in_css
-from viz.figures.prose import error_sentence, rich
+from viz.figures.prose import error_sentence, fault, rich
 from viz.locales import text
 from viz.tabs.note import Note
 from viz.tabs.page import WAITING, known_device
@@ -239,8 +239,7 @@ def _progress(item: Progress, language: str) -> list:
 
 def _fault(language: str, key: str, details: Mapping, fallback: str) -> list:
     """Return the one sentence that says what went wrong, in the visitor's language."""
-    said = error_sentence(language, key, details, fallback)
-    return [["p", {"class": "bw-fault", "role": "alert"}, ["b", {}, "✕ "], said]]
+    return fault(error_sentence(language, key, details, fallback))
 
 
 def device_now(worker, timeout_s: float = 0.0) -> Device | None:
