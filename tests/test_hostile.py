@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import socket
 import time
 import urllib.request
 import uuid
@@ -14,12 +13,11 @@ from functools import cache
 
 import pytest
 
-import app
 from benchmarks.worker import Worker
 from kernels import ALGORITHMS
 from kernels.errors import shorten
 from kernels.pasted import read_numbers
-from tests.workers import with_patched_device
+from tests.workers import served, with_patched_device
 from viz.tabs.run_screen import ROW_PARTS, draw_row
 
 WATCH = {
@@ -38,12 +36,8 @@ def url(tmp_path_factory) -> Iterator[str]:
     environment = with_patched_device(tmp_path_factory.mktemp("patched"), NEVER_READY)
     worker = Worker(environment=environment)
     worker.start()
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        port = server.getsockname()[1]
-    page = app.serve(worker, "127.0.0.1", port)
-    yield f"http://127.0.0.1:{port}"
-    page.close()
+    with served(worker) as address:
+        yield address
     worker.close()
 
 

@@ -28,6 +28,7 @@ from kernels.schedules import attention_schedule
 from kernels.tiles import Tiles
 from tests.fake_check import CPU, GPU
 from tests.test_figures import words
+from tests.workers import FakeWorker
 from viz.figures import memory as charts
 from viz.figures import memory_words
 from viz.figures.base import payload
@@ -360,31 +361,11 @@ HOSTILE = [
 ]
 
 
-class FakeWorker:
-    """Gives what it is told to, as a worker would; remembers whether it was closed."""
-
-    def __init__(self, *answers, device=GPU) -> None:
-        self.answers, self.given, self.jobs, self.closed = answers, device, [], False
-
-    def device(self, timeout_s=0.0):
-        return self.given
-
-    def run(self, job, time_limit_s=None):
-        self.jobs.append(job)
-        try:
-            for answer in self.answers:
-                if isinstance(answer, Exception):
-                    raise answer
-                yield answer
-        finally:
-            self.closed = True
-
-
 @pytest.mark.parametrize(("values", "said"), HOSTILE)
 def test_a_mistake_gets_one_sentence_and_the_picture_stays(values, said):
     shown = tab.redraw(values, None, NOTHING, "en")
     assert set(shown) == {"note"} and said in words(shown["note"])
-    worker = FakeWorker()
+    worker = FakeWorker(device=GPU)
     (update,) = tab.measure(worker, values, NOTHING, "en")
     assert said in words(update.shown["note"]) and not worker.jobs and update.running is False
 
@@ -400,7 +381,7 @@ def stage(provider=FUSED, length=256) -> Progress:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_points_stream_and_stay_when_the_run_fails(language):
     answers = [Progress("queued", {"position": 1}), stage(), stage(), *points()[:3]]
-    worker = FakeWorker(*answers, JobFailed("crashed", signal="SIGKILL"))
+    worker = FakeWorker(*answers, JobFailed("crashed", signal="SIGKILL"), device=GPU)
     updates = list(tab.measure(worker, VALUES, NOTHING, language))
     assert [len(u.run.points) for u in updates if u.run] == [1, 2, 3, 3]
     drawn = ["peak_plot" in u.shown for u in updates if u.run]
@@ -413,13 +394,13 @@ def test_points_stream_and_stay_when_the_run_fails(language):
 
 
 def test_stopping_ends_the_job_and_no_gpu_is_said():
-    worker = FakeWorker(*[stage()] * 9)
+    worker = FakeWorker(*[stage()] * 9, device=GPU)
     running = tab.measure(worker, VALUES, NOTHING, "en")
     next(running), next(running)
     running.close()
     assert worker.closed
     refused = InputError("needs_gpu", "Memory is measured on a GPU, and there is none here.")
-    *_, last = tab.measure(FakeWorker(refused), VALUES, NOTHING, "en")
+    *_, last = tab.measure(FakeWorker(refused, device=GPU), VALUES, NOTHING, "en")
     assert "there is none here" in words(last.shown["note"]) and last.run is None
 
 

@@ -14,6 +14,7 @@ from kernels.inputs import Case, choose, make_arrays
 from tests.fake_check import CPU, GPU, SMALL, check
 from tests.rows import ROWS
 from tests.test_figures import words
+from tests.workers import FakeWorker
 from viz.locales import LANGUAGES, table
 from viz.tabs import run, run_form, run_rows, run_screen
 from viz.tabs.page import Page
@@ -54,31 +55,6 @@ def form(**changes) -> list:
 
 def read(watched=None, interpreted=True, **changes):
     return run_form.read(form(**changes), watched or WATCHED, interpreted)
-
-
-class FakeWorker:
-    """A worker whose device and answers are given; remembers its jobs and whether it was closed."""
-
-    def __init__(self, *answers, device=CPU, not_ready: int = 0) -> None:
-        self.answers, self.given, self.not_ready = answers, device, not_ready
-        self.jobs: list = []
-        self.closed = False
-
-    def device(self, timeout_s=0.0):
-        if self.not_ready:
-            self.not_ready -= 1
-            raise JobFailed("not_ready")
-        return self.given
-
-    def run(self, job, time_limit_s=None):
-        self.jobs.append(job)
-        try:
-            for answer in self.answers:
-                if isinstance(answer, Exception):
-                    raise answer
-                yield answer
-        finally:
-            self.closed = True
 
 
 def updates(worker, language="en", **changes) -> list[run.Update]:

@@ -23,7 +23,8 @@ from kernels.problems import arrays_for, choose_for
 from tests.fake_check import CPU, GPU, REFUSAL, TILES, tile_result
 from tests.test_export import assert_same
 from tests.test_figures import strictly, words
-from tests.test_run_tab import FakeWorker, adapted, filled
+from tests.test_run_tab import adapted, filled
+from tests.workers import FakeWorker
 from viz import export
 from viz.figures import (
     bars,

@@ -1,14 +1,18 @@
-"""What tests of the worker share: children with a changed idea of the machine, and short cuts."""
+"""What tests with a worker share: real ones, pretended ones, and the page that they serve."""
 
 from __future__ import annotations
 
 import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from benchmarks.results import Progress
 from benchmarks.worker import JobFailed
+from tests.fake_check import CPU
 
 ROOT = Path(__file__).parent.parent
 
@@ -42,3 +46,41 @@ def failure(worker, job, **options):
 def started(generator):
     """Go on until the job itself speaks; return the process id it says."""
     return next(item.details["pid"] for item in generator if item.stage == "kernel")
+
+
+@contextmanager
+def served(worker) -> Iterator[str]:
+    """Serve the whole page with ``worker`` on a free port; give its address, without a slash."""
+    import app  # only here: it loads Gradio
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    page = app.serve(worker, "127.0.0.1", port)
+    yield f"http://127.0.0.1:{port}"
+    page.close()
+
+
+class FakeWorker:
+    """A worker whose device and answers are given; remembers its jobs and whether it was closed."""
+
+    def __init__(self, *answers, device=CPU, not_ready: int = 0) -> None:
+        self.answers, self.given, self.not_ready = answers, device, not_ready
+        self.jobs: list = []
+        self.closed = False
+
+    def device(self, timeout_s=0.0):
+        if self.not_ready:
+            self.not_ready -= 1
+            raise JobFailed("not_ready")
+        return self.given
+
+    def run(self, job, time_limit_s=None):
+        self.jobs.append(job)
+        try:
+            for answer in self.answers:
+                if isinstance(answer, Exception):
+                    raise answer
+                yield answer
+        finally:
+            self.closed = True

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import socket
-
 import pytest
 
-import app
 from benchmarks.worker import Worker
-from tests.workers import WITHOUT_TORCH, with_patched_device
+from tests.workers import WITHOUT_TORCH, served, with_patched_device
 from viz.locales import text
 
 pytestmark = pytest.mark.browser
@@ -19,12 +16,8 @@ def address(tmp_path_factory):
     """An app whose worker says at once that there is no GPU."""
     worker = Worker(environment=with_patched_device(tmp_path_factory.mktemp("cpu"), WITHOUT_TORCH))
     worker.start()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    served = app.serve(worker, "127.0.0.1", port)
-    yield f"http://127.0.0.1:{port}/"
-    served.close()
+    with served(worker) as url:
+        yield f"{url}/"
     worker.close()
 
 

@@ -14,8 +14,8 @@ import pytest
 
 from kernels import ALGORITHMS
 from kernels.inputs import OWN_NUMBERS, choose, make_arrays
+from tests.browser.driving import go, index_of, serve_player, submit, text
 from tests.rows import ROWS
-from viz import theme
 from viz.player.player import Player, player_value
 
 pytestmark = pytest.mark.browser
@@ -62,16 +62,7 @@ def show(text):
 @pytest.fixture(scope="session")
 def player_address(serve):
     """The address of a page with the player, and a box whose text chooses what it shows."""
-    with gr.Blocks() as demo:
-        spec = gr.Textbox(elem_id="spec")
-        player = Player()
-        spec.submit(show, spec, player, show_progress="hidden")
-
-        def first(request: gr.Request):
-            return show(request.query_params.get("show", "{}"))
-
-        demo.load(first, None, player, show_progress="hidden")
-    return serve(demo, theme=theme.theme(), css=theme.page_css(), head=theme.head_css())
+    return serve_player(serve, show)
 
 
 @pytest.fixture
@@ -88,10 +79,6 @@ def open_player(visit, player_address):
     return start
 
 
-def text(page, name):
-    return page.locator(f"[data-testid={name}]").first.text_content()
-
-
 def number(printed):
     """Return the number that a printed one stands for."""
     printed = printed.replace("−", "-").replace("∞", "inf")
@@ -101,30 +88,6 @@ def number(printed):
 def press(page, *keys):
     for key in keys:
         page.keyboard.press(key)
-
-
-def index_of(page):
-    return int(page.locator("[data-testid=range]").input_value())
-
-
-def submit(page, **spec):
-    """Have the server send a new value, and wait until the player has taken it."""
-    before = page.locator(".bw-player").get_attribute("data-run")
-    field = page.locator("#spec textarea, #spec input").first
-    field.fill(json.dumps(spec))
-    field.press("Enter")
-    page.wait_for_function(
-        "(run) => document.querySelector('.bw-player').dataset.run !== run", arg=before
-    )
-    field.blur()
-
-
-def go(page, index):
-    """Go to a step through the range that stands behind the ticks."""
-    page.locator("[data-testid=range]").evaluate(
-        "(node, value) => { node.value = value; node.dispatchEvent(new Event('input')); }",
-        str(index),
-    )
 
 
 def picture(page):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import socket
 from importlib.util import find_spec
 
 import pytest
 
-import app
 from benchmarks.worker import Worker
 from tests.test_figures import words
+from tests.workers import served
 from viz import export
 from viz.figures import verdict
 from viz.locales import text
@@ -30,12 +29,8 @@ RUN_MS = 90_000  # the worker's first start, and the interpreter on a busy machi
 def address():
     worker = Worker()
     worker.start()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    served = app.serve(worker, "127.0.0.1", port)
-    yield f"http://127.0.0.1:{port}/"
-    served.close()
+    with served(worker) as url:
+        yield f"{url}/"
     worker.close()
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import socket
-
 import pytest
 
-import app
 from kernels import ALGORITHMS
 from tests.fake_check import check, tile_result
 from tests.test_figures import words
-from tests.test_run_tab import FakeWorker
+from tests.workers import FakeWorker, served
 from viz.figures import tile_tables, tile_verdict
 from viz.locales import text
 from viz.tabs.run_sizes import LARGER
@@ -41,12 +38,8 @@ def worker():
 
 @pytest.fixture(scope="module")
 def address(worker):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    served = app.serve(worker, "127.0.0.1", port)
-    yield f"http://127.0.0.1:{port}/"
-    served.close()
+    with served(worker) as url:
+        yield f"{url}/"
 
 
 @pytest.fixture

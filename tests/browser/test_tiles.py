@@ -7,16 +7,15 @@ import re
 import urllib.parse
 from itertools import count
 
-import gradio as gr
 import numpy as np
 import pytest
 
 from kernels import ALGORITHMS
 from kernels.problems import choose_for, trace_for
 from kernels.tiles import Tiles
+from tests.browser.driving import go, index_of, serve_player, submit, text
 from tests.rows import ROWS
-from viz import theme
-from viz.player.player import Player, player_value
+from viz.player.player import player_value
 
 pytestmark = pytest.mark.browser
 
@@ -51,16 +50,7 @@ def show(text):
 @pytest.fixture(scope="session")
 def tiles_address(serve):
     """The address of a page with the player, and a box whose text chooses what it shows."""
-    with gr.Blocks(fill_width=True) as demo:
-        spec = gr.Textbox(elem_id="spec")
-        player = Player()
-        spec.submit(show, spec, player, show_progress="hidden")
-
-        def first(request: gr.Request):
-            return show(request.query_params.get("show", "{}"))
-
-        demo.load(first, None, player, show_progress="hidden")
-    return serve(demo, theme=theme.theme(), css=theme.page_css(), head=theme.head_css())
+    return serve_player(serve, show, fill_width=True)
 
 
 @pytest.fixture
@@ -74,33 +64,6 @@ def open_tiles(visit, tiles_address):
         return visited
 
     return start
-
-
-def submit(page, **spec):
-    """Have the server send a new value, and wait until the player has taken it."""
-    before = page.locator(".bw-player").get_attribute("data-run")
-    field = page.locator("#spec textarea, #spec input").first
-    field.fill(json.dumps(spec))
-    field.press("Enter")
-    page.wait_for_function(
-        "(run) => document.querySelector('.bw-player').dataset.run !== run", arg=before
-    )
-    field.blur()
-
-
-def go(page, index):
-    page.locator("[data-testid=range]").evaluate(
-        "(node, value) => { node.value = value; node.dispatchEvent(new Event('input')); }",
-        str(index),
-    )
-
-
-def index_of(page):
-    return int(page.locator("[data-testid=range]").input_value())
-
-
-def text(page, name):
-    return page.locator(f"[data-testid={name}]").first.text_content()
 
 
 def caption(page):

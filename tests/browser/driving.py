@@ -1,0 +1,55 @@
+"""How browser tests drive the player: a page for it, its range, its words, a new value."""
+
+from __future__ import annotations
+
+import json
+
+import gradio as gr
+
+from viz import theme
+from viz.player.player import Player
+
+
+def serve_player(serve, show, **settings) -> str:
+    """Serve a page with the player, and a box whose text ``show`` turns into its value.
+
+    The address takes such a text as its query ``show``. ``settings`` go to `gr.Blocks`.
+    """
+    with gr.Blocks(**settings) as demo:
+        spec = gr.Textbox(elem_id="spec")
+        player = Player()
+        spec.submit(show, spec, player, show_progress="hidden")
+
+        def first(request: gr.Request):
+            return show(request.query_params.get("show", "{}"))
+
+        demo.load(first, None, player, show_progress="hidden")
+    return serve(demo, theme=theme.theme(), css=theme.page_css(), head=theme.head_css())
+
+
+def text(page, name):
+    return page.locator(f"[data-testid={name}]").first.text_content()
+
+
+def index_of(page):
+    return int(page.locator("[data-testid=range]").input_value())
+
+
+def submit(page, **spec):
+    """Have the server send a new value, and wait until the player has taken it."""
+    before = page.locator(".bw-player").get_attribute("data-run")
+    field = page.locator("#spec textarea, #spec input").first
+    field.fill(json.dumps(spec))
+    field.press("Enter")
+    page.wait_for_function(
+        "(run) => document.querySelector('.bw-player').dataset.run !== run", arg=before
+    )
+    field.blur()
+
+
+def go(page, index):
+    """Go to a step through the range that stands behind the ticks."""
+    page.locator("[data-testid=range]").evaluate(
+        "(node, value) => { node.value = value; node.dispatchEvent(new Event('input')); }",
+        str(index),
+    )
