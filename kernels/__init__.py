@@ -7,15 +7,21 @@ from __future__ import annotations
 
 from kernels import (
     attention_row,
+    block_backward,
     flash_attention,
     flash_backward,
+    fused_chain,
     matmul,
     naive_softmax,
     online_softmax,
+    rows_softmax,
     safe_softmax,
+    single_backward,
     single_softmax,
     split_kv,
+    split_softmax,
     three_stage,
+    vector_add,
 )
 from kernels.algorithm import Algorithm
 
@@ -25,6 +31,12 @@ _ENTRIES = (
     safe_softmax.ENTRY,
     single_softmax.ENTRY,
     naive_softmax.ENTRY,
+    rows_softmax.ENTRY,
+    split_softmax.ENTRY,
+    single_backward.ENTRY,
+    block_backward.ENTRY,
+    vector_add.ENTRY,
+    fused_chain.ENTRY,
     flash_attention.ENTRY,
     flash_backward.ENTRY,
     split_kv.ENTRY,

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kernels.trace import Trace
+from kernels.tuning import Config
 
 # A kernel marks its phases at the end of a line: ``l = l * alpha  #: rescale``. Where a kernel
 # passes over the row more than once, later passes say so: ``#: load, pass 2``. ``any`` stands for
@@ -28,6 +29,7 @@ MARKER = re.compile(r"\s*#: (?P<phase>\w+)(?:, pass (?P<number>\d+))?\s*(?P<note
 class Shape:
     """The sizes that decide a row's cost. ``itemsize`` is bytes an element of inputs and outputs.
 
+    ``block`` is the schedule's: only where programs share a row does it decide what is moved.
     Attention and matrix products have shapes of their own: `kernels.attention.AttentionShape`,
     `kernels.product.MatmulShape`.
     """
@@ -36,11 +38,12 @@ class Shape:
     n_cols: int
     head_dim: int
     itemsize: int
+    block: int = 0
 
     @classmethod
     def of(cls, sizes: Mapping[str, int], itemsize: int) -> Shape:
         """Return the shape of one traced row."""
-        return cls(1, sizes["n_cols"], sizes.get("head_dim", 1), itemsize)
+        return cls(1, sizes["n_cols"], sizes.get("head_dim", 1), itemsize, sizes["block"])
 
 
 @dataclass(frozen=True)
@@ -105,12 +108,14 @@ class Launch(NamedTuple):
                 stands for ``head_dim`` of them
     path        which code path ran
     n_programs  how many programs were launched
+    compiled    what Triton compiled for the kernel that does most, None from the interpreter
     """
 
     outputs: Mapping[str, object]
     state: object | None
     path: str
     n_programs: int
+    compiled: object | None = None
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,8 @@ class Algorithm:
     on_chip     the variables kept between blocks, by the kernel's names
     captured    the fields of the kernel's captured state, in order
     panels      what the player draws, top to bottom: ``scores``, ``weights``, ``outputs``,
-                ``weighted_values`` of a row; ``tiles``, ``rows``, ``matrices``, ``merge`` of a grid
+                ``weighted_values``, ``operands``, ``products`` of a row; ``tiles``, ``rows``,
+                ``matrices``, ``merge`` of a grid
     stanzas     the update formula, phase by phase
     trace       mirror: (arrays, schedule, dtype) -> Trace. A row's schedule is its block size, a
                 grid's is a `kernels.tiles.Tiles`
@@ -136,6 +142,11 @@ class Algorithm:
     flops       floating-point operations, exp counted as one
     whole_row   True where one block must hold the row: the block size is then not a choice
     n_passes    how often the row is read; of a grid, how many kernels run one after another
+    draws       input -> what it holds, of rows: ``scores`` are the preset's row or pasted numbers,
+                ``softmax`` is the softmax of them, ``normal`` another row of random numbers, and
+                ``values`` a matrix [n_cols, head_dim] that all rows share
+    magnitude   of a row: (arrays) -> the largest of the terms that cancel in an output, which is
+                what float32's rounding is relative to. None where none do: then it is the output
     problem     what kind of inputs it takes: ``row``, ``attention`` or ``matmul``
     fields      the choices it reads beside preset, dtype and seed, in the order of the controls
     defaults    where a choice starts for this algorithm, if not where it does for all
@@ -143,6 +154,8 @@ class Algorithm:
     axes        variable -> what its dimensions run over: ``m`` rows and ``n`` columns of the tile,
                 ``k`` the inner block, ``d`` head_dim, ``s`` splits; "" for a scalar. All but rows.
     matrices    the variables that the panel ``matrices`` draws, in order
+    shares_rows whether several programs share a row, each of which may have to read all of it
+    configs     shape -> the settings of a launch that are worth trying, where there is a choice
     """
 
     name: str
@@ -163,17 +176,26 @@ class Algorithm:
     extra_outputs: tuple[str, ...] = ()
     whole_row: bool = False
     shape: Callable[[Mapping[str, int], int], object] = Shape.of
+    draws: Mapping[str, str] = field(default_factory=lambda: {"x": "scores"})
+    magnitude: Callable[[Mapping[str, np.ndarray]], float] | None = None
     problem: str = "row"
     fields: tuple[str, ...] = ("n_cols", "block", "head_dim")
     defaults: Mapping[str, object] = field(default_factory=dict)
     grid: Grid | None = None
     axes: Mapping[str, str] = field(default_factory=dict)
     matrices: tuple[str, ...] = ()
+    shares_rows: bool = False
+    configs: Callable[[object], list[Config]] | None = None
 
     @property
     def has_values(self) -> bool:
         """Whether a value matrix ``v`` of width ``head_dim`` is an input beside a row."""
-        return self.problem == "row" and "v" in self.inputs
+        return "values" in self.draws.values()
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The inputs that are rows of ``n_cols``; the first is the one that the player counts."""
+        return tuple(name for name, what in self.draws.items() if what != "values")
 
     @property
     def folder(self) -> Path:
@@ -194,6 +216,11 @@ class Algorithm:
     def source(self) -> tuple[SourceLine, ...]:
         """The kernel's jitted functions as text: read, never imported."""
         return tuple(read_source((self.folder / "kernel.py").read_text("utf-8")))
+
+
+def largest_magnitude(array: np.ndarray) -> float:
+    """Return the largest finite magnitude in ``array``, 0 if there is none."""
+    return float(np.abs(array[np.isfinite(array)]).max(initial=0.0))
 
 
 def read_source(text: str) -> list[SourceLine]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kernels import presets
 from kernels.errors import InputError, shorten
 from kernels.pasted import MAX_NUMBERS, read_numbers
 
@@ -27,6 +28,7 @@ MAX_RUN_STATES = 2**18  # rows x blocks whose state is captured
 MAX_RUN_BLOCK = 8192
 MAX_RUN_HEAD_DIM = 256
 MAX_TILE = 65_536  # BLOCK_N x head_dim of v held in registers by one program
+MAX_SPLITS = 1024  # programs that share a row
 MAX_INTERPRETED_BLOCKS = 8192  # at 2 to 3 ms a block, about 20 s
 
 DTYPES = ("float32", "float16", "bfloat16")
@@ -76,6 +78,7 @@ class Case:
     """What is to be run: a Choice's row when ``n_rows`` is 1, or a matrix of such rows.
 
     Row r has the scores that Watch draws for seed + r; all rows share the v of ``seed``.
+    ``layout`` is how rows lie in memory, of `benchmarks.layouts`.
     """
 
     preset: str = "normal"
@@ -101,6 +104,7 @@ class Case:
     n_splits: int = 4
     mask: str = "none"
     num_stages: int = 2
+    layout: str = "contiguous"
 
 
 def whole_number(name: str, value: object, low: int, high: int) -> int:
@@ -196,8 +200,12 @@ def choose_case(
     *,
     with_values: bool,
     interpreted: bool,
+    shares_rows: bool = False,
 ) -> Case:
-    """Check every field, and the products that decide memory and time, and return the Case."""
+    """Check every field, and the products that decide memory and time, and return the Case.
+
+    ``with_values`` and ``shares_rows`` are the entry's.
+    """
     preset = one_of("preset", preset, (*PRESETS, OWN_NUMBERS))
     dtype = one_of("dtype", dtype, DTYPES)
     block = power_of_two("BLOCK_N", block, MAX_RUN_BLOCK)
@@ -216,7 +224,12 @@ def choose_case(
     if with_values:
         at_most("rows × blocks × head_dim", n_states * head_dim, MAX_RUN_ELEMENTS)
         at_most("BLOCK_N × head_dim", block * head_dim, MAX_TILE)
-    if interpreted:
+    if shares_rows:
+        at_most("programs that share a row", -(-n_cols // block), MAX_SPLITS)
+    if interpreted and shares_rows:  # one after another, each finds the others' parts missing
+        n_read = n_states * -(-n_cols // block)
+        at_most("rows × blocks² on the CPU interpreter", n_read, MAX_INTERPRETED_BLOCKS)
+    elif interpreted:
         at_most("rows × blocks on the CPU interpreter", n_states, MAX_INTERPRETED_BLOCKS)
     return Case(preset, n_rows, n_cols, block, head_dim, dtype, num_warps, seed, values)
 
@@ -233,60 +246,42 @@ def at_most(what: str, got: int, limit: int) -> None:
         )
 
 
-def make_arrays(choice: Choice, with_values: bool) -> dict[str, np.ndarray]:
-    """Return ``x`` [n_cols] and, if asked, ``v`` [n_cols, head_dim]: float32, rounded to dtype."""
-    arrays = {"x": _row(choice, choice.seed)}
-    if with_values:
-        arrays["v"] = _values(choice)
+def make_arrays(choice: Choice, draws: Mapping[str, str]) -> dict[str, np.ndarray]:
+    """Return the inputs of one row, by name: float32, rounded to dtype.
+
+    ``draws`` says what each holds, as `kernels.algorithm.Algorithm.draws`. ``values`` is
+    [n_cols, head_dim], all others are [n_cols].
+    """
+    return {name: _drawn(what, choice, choice.seed) for name, what in draws.items()}
+
+
+def make_matrix(case: Case, draws: Mapping[str, str]) -> dict[str, np.ndarray]:
+    """Return the inputs of all rows: [n_rows, n_cols], and ``values``, as `make_arrays`."""
+    arrays = {}
+    for name, what in draws.items():
+        n_seeds = 1 if what == "values" else case.n_rows
+        drawn = [_drawn(what, case, case.seed + r) for r in range(n_seeds)]
+        arrays[name] = drawn[0] if what == "values" else np.stack(drawn)
     return arrays
 
 
-def make_matrix(case: Case, with_values: bool) -> dict[str, np.ndarray]:
-    """Return ``x`` [n_rows, n_cols] and, if asked, ``v`` [n_cols, head_dim], as `make_arrays`."""
-    arrays = {"x": np.stack([_row(case, case.seed + r) for r in range(case.n_rows)])}
-    if with_values:
-        arrays["v"] = _values(case)
-    return arrays
+def _drawn(what: str, choice: Choice | Case, seed: int) -> np.ndarray:
+    """Return what an input holds: each kind is drawn from a stream of its own.
 
-
-def _values(choice: Choice | Case) -> np.ndarray:
-    """Return v [n_cols, head_dim], from a stream of its own: it stays when the preset changes."""
-    rng = np.random.default_rng([choice.seed, 1])
-    v = np.round(rng.normal(size=(choice.n_cols, choice.head_dim)), 2)
-    return round_to(v, choice.dtype)
-
-
-def _row(choice: Choice | Case, seed: int) -> np.ndarray:
-    """Return one row of scores: the pasted numbers, or the preset drawn from ``seed``."""
-    if choice.preset == OWN_NUMBERS:
-        return round_to(np.array(choice.numbers), choice.dtype)
-    return round_to(preset_row(choice.preset, choice.n_cols, choice.dtype, seed), choice.dtype)
-
-
-def preset_row(preset: str, n: int, dtype: str, seed: int) -> np.ndarray:
-    """Return the preset's ``n`` scores, two decimals each, so that they can be checked by hand."""
-    rng = np.random.default_rng(seed)
-    normal = np.round(rng.normal(size=n) * 1.5, 2)
-    if preset in ("rising", "falling"):
-        # Strictly monotone after rounding: bfloat16 holds 1/32 steps up to 8, but not hundredths.
-        # Rows too long for that keep one step, and rise or fall over a longer range.
-        step = max(round(8 / n, 2), 0.02) if dtype != "bfloat16" else 1 / 32
-        ramp = np.round((np.arange(n) - n // 2) * step, 5)
-        return ramp if preset == "rising" else ramp[::-1]
-    if preset == "outlier_last":
-        normal[-1] = np.round(np.abs(normal).max() + 6, 2)
-    elif preset == "ties":
-        normal = rng.integers(-2, 3, size=n).astype(float)
-        normal[rng.permutation(n)[: max(2, n // 6)]] = 2.0
-    elif preset == "all_equal":
-        normal = np.full(n, 1.25)
-    elif preset == "huge":
-        normal = np.round(rng.uniform(-1e4, 1e4, size=n), 0)
-    elif preset == "masked_tail":
-        normal[n - n // 3 :] = -np.inf
-    elif preset == "all_masked":
-        normal = np.full(n, -np.inf)
-    return normal
+    So v, say, stays when the preset changes.
+    """
+    n_cols = choice.n_cols
+    if what == "values":
+        drawn = presets.normal_numbers((n_cols, choice.head_dim), [seed, 1])
+    elif what == "normal":
+        drawn = presets.normal_numbers(n_cols, [seed, 2])
+    elif choice.preset == OWN_NUMBERS:
+        drawn = np.array(choice.numbers)
+    else:
+        drawn = presets.preset_row(choice.preset, n_cols, choice.dtype, seed)
+    if what == "softmax":
+        drawn = presets.softmax_of(round_to(drawn, choice.dtype))
+    return round_to(drawn, choice.dtype)
 
 
 def round_to(array: np.ndarray, dtype: str) -> np.ndarray:

@@ -56,8 +56,13 @@ def arrays_for(entry: Algorithm, choice: Choice | Case) -> dict[str, np.ndarray]
     if entry.problem == "matmul":
         return tile_inputs.matmul_arrays(choice)
     if isinstance(choice, Case):
-        return inputs.make_matrix(choice, entry.has_values)
-    return inputs.make_arrays(choice, entry.has_values)
+        return inputs.make_matrix(choice, entry.draws)
+    return inputs.make_arrays(choice, entry.draws)
+
+
+def row_of(entry: Algorithm, arrays: Mapping[str, np.ndarray], row: int) -> dict[str, np.ndarray]:
+    """Return what ``entry.trace`` takes of one row, from the arrays of a Case of rows."""
+    return {name: a[row] if name in entry.rows else a for name, a in arrays.items()}
 
 
 def schedule_for(entry: Algorithm, choice: Choice | Case) -> Schedule:

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from kernels import inputs
+from kernels import inputs, presets
 from kernels.algorithm import Algorithm
 from kernels.errors import InputError
 from kernels.inputs import (
@@ -204,7 +204,7 @@ def attention_arrays(choice: Choice | Case) -> dict[str, np.ndarray]:
     if choice.preset == "all_equal":
         q = np.zeros_like(q)
     elif choice.preset != "normal":
-        row = inputs.preset_row(choice.preset, choice.seq_k, choice.dtype, choice.seed)
+        row = presets.preset_row(choice.preset, choice.seq_k, choice.dtype, choice.seed)
         # Small beside a ramp's steps, so that a preset keeps its promise for every query. A tie
         # would survive nothing.
         spread = 0.0 if choice.preset == "ties" else 0.1
@@ -222,7 +222,7 @@ def matmul_arrays(choice: Choice | Case) -> dict[str, np.ndarray]:
     if choice.preset == "all_equal":
         a, b = np.full_like(a, 1.25), np.full_like(b, 1.25)
     elif choice.preset != "normal":
-        a[:] = inputs.preset_row(choice.preset, choice.size_k, choice.dtype, choice.seed)
+        a[:] = presets.preset_row(choice.preset, choice.size_k, choice.dtype, choice.seed)
     return {"a": round_to(a, choice.dtype), "b": round_to(b, choice.dtype)}
 
 

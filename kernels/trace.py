@@ -163,6 +163,22 @@ def blocks(n_cols: int, block: int) -> list[tuple[int, int, int]]:
     return [(b, lo, min(lo + block, n_cols)) for b, lo in enumerate(range(0, n_cols, block))]
 
 
+def gather(
+    name: str,
+    arrays: Mapping[str, np.ndarray],
+    output: str,
+    block: int,
+    dtype: str,
+    run: Iterator[Step],
+) -> Trace:
+    """Run a row's mirror to its end and return its Trace, the blocks of ``output`` put together."""
+    with np.errstate(all="ignore"):
+        steps = tuple(run)
+    whole = np.concatenate([step.values[output] for step in steps if output in step.values])
+    sizes = {"n_cols": len(whole), "block": block}
+    return Trace(name, dtype, sizes, arrays, steps, {output: whole})
+
+
 def load_case(pass_index: int, n_lanes: int, block: int) -> str:
     """Say what is particular about a load: a masked tail, or a row that was read before."""
     if n_lanes < block:

@@ -8,7 +8,7 @@ from benchmarks import check, states, tile_check, tile_run, tile_states
 from benchmarks.results import Device
 from kernels import ALGORITHMS
 from kernels.inputs import Case, make_matrix, round_to
-from kernels.problems import arrays_for
+from kernels.problems import arrays_for, row_of
 from kernels.tile_inputs import tiles_of
 
 CPU = Device("interpreter", "CPU", reason="no_driver")
@@ -16,31 +16,35 @@ CPU = Device("interpreter", "CPU", reason="no_driver")
 
 def mirrored(entry, case, arrays):
     """Return what a kernel that does exactly what the mirror does would give."""
-    traces = [entry.trace({**arrays, "x": row}, case.block, case.dtype) for row in arrays["x"]]
+    rows = [row_of(entry, arrays, row) for row in range(case.n_rows)]
+    traces = [entry.trace(row, case.block, case.dtype) for row in rows]
     outputs = {entry.output: np.stack([trace.outputs[entry.output] for trace in traces])}
     for name in entry.extra_outputs:
         outputs[name] = np.concatenate([trace.outputs[name] for trace in traces])
-    by_row = [states.mirror_state(entry, trace) for trace in traces]
-    state = np.stack(
-        [
-            np.concatenate([np.reshape(s[f], (len(s[f]), -1)) for f in entry.captured], axis=1)
-            for s in by_row
-        ]
-    )
+    state = None
+    if entry.captured:
+        by_row = [states.mirror_state(entry, trace) for trace in traces]
+        state = np.stack(
+            [
+                np.concatenate([np.reshape(s[f], (len(s[f]), -1)) for f in entry.captured], axis=1)
+                for s in by_row
+            ]
+        )
     return check.Ran(outputs, state, "online", case.n_rows, 0)
 
 
 def by_torch(entry, case, arrays):
-    """Return float64's outputs rounded to the dtype, NaN in rows that are -inf everywhere."""
+    """Return float64's outputs rounded to the dtype; attention's NaN in rows all -inf."""
     result = round_to(entry.reference(arrays)[entry.output], case.dtype)
-    result[(arrays["x"] == -np.inf).all(axis=1)] = np.nan
+    if entry.has_values:
+        result[(arrays["x"] == -np.inf).all(axis=1)] = np.nan
     return result
 
 
 def judged(name, case, change=lambda ran: ran, arrays=None):
     entry = ALGORITHMS[name]
     if arrays is None:
-        arrays = make_matrix(case, entry.has_values)
+        arrays = make_matrix(case, entry.draws)
     ran = change(mirrored(entry, case, arrays))
     return check.judge(entry, case, arrays, ran, by_torch(entry, case, arrays), CPU)
 

@@ -40,6 +40,7 @@ RULES = [
                 "kernels.tiles",
                 "benchmarks.results",
                 "benchmarks.memory_results",
+                "benchmarks.launches_results",
                 "viz.figures",
                 "viz.locales",
                 "viz.theme",

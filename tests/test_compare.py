@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from benchmarks import compare, states, ulp
 from kernels.inputs import Case, make_matrix
+from kernels.problems import row_of
 from kernels.trace import Step, Trace
 from tests.rows import ROWS
 
@@ -130,9 +131,8 @@ def test_a_histogram_counts_every_element_that_can_be_compared():
 def test_mirror_state_is_what_the_formulas_say_after_each_block(name):
     entry, block = ROWS[name], 4
     case = Case("outlier_last", 1, 11, block, 3, seed=3)
-    arrays = make_matrix(case, entry.has_values)
-    x = arrays["x"][0].astype(np.float64)
-    row = {**arrays, "x": arrays["x"][0]}
+    row = row_of(entry, make_matrix(case, entry.draws), 0)
+    x, *others = (row[name].astype(np.float64) for name in entry.inputs)
     state = states.mirror_state(entry, entry.trace(row, block, "float32"))
     assert tuple(state) == entry.captured
     ends = [11] if entry.whole_row else [4, 8, 11]
@@ -142,8 +142,13 @@ def test_mirror_state_is_what_the_formulas_say_after_each_block(name):
     weights = [np.exp(x[:end] - at) for end, at in zip(ends, shift)]
     expected = {"m": m, "l": np.array([p.sum() for p in weights])}
     expected["alpha"] = np.exp(np.concatenate([[-INF], m[:-1]]) - m)
+    parts = [x[start : start + 4] for start in (0, 4, 8)]
+    expected["m_part"] = np.array([part.max() for part in parts])
+    expected["l_part"] = np.array([np.exp(part - part.max()).sum() for part in parts])
     if entry.has_values:
-        expected["acc"] = np.stack([p @ arrays["v"][: len(p)] for p in weights])
+        expected["acc"] = np.stack([p @ others[0][: len(p)] for p in weights])
+    elif others:
+        expected["delta"] = np.array([x[:end] @ others[0][:end] for end in ends])
     for field in entry.captured:
         np.testing.assert_allclose(state[field], expected[field], rtol=1e-6, err_msg=field)
 

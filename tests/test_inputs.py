@@ -40,6 +40,8 @@ from tests.rows import ROWS
 
 SIZES = (1, 2, 3, 5, 7, 12, 37, 64, 100, 255, 511, 512)
 BLOCKS = (1, 2, 4, 8, 16, 64, 512)
+SCORES = {"x": "scores"}
+BOTH = {"x": "scores", "v": "values"}
 
 
 def run_case(**fields):
@@ -47,7 +49,7 @@ def run_case(**fields):
 
 
 def row(preset: str, n: int, dtype: str = "float32", seed: int = 7) -> np.ndarray:
-    return make_arrays(choose(preset, n, 4, 4, dtype, seed), with_values=False)["x"]
+    return make_arrays(choose(preset, n, 4, 4, dtype, seed), SCORES)["x"]
 
 
 def short_id(value) -> str:
@@ -159,7 +161,7 @@ def test_the_ends_of_every_range_are_accepted():
     for n_cols, block, head_dim, seed in itertools.product(
         (1, MAX_COLS), (1, MAX_BLOCK), (1, MAX_HEAD_DIM), (0, MAX_SEED)
     ):
-        arrays = make_arrays(choose("normal", n_cols, block, head_dim, "float32", seed), True)
+        arrays = make_arrays(choose("normal", n_cols, block, head_dim, "float32", seed), BOTH)
         assert arrays["x"].shape == (n_cols,) and arrays["v"].shape == (n_cols, head_dim)
 
 
@@ -230,7 +232,7 @@ def test_choose_uses_or_refuses_anything(fields):
         assert str(error) and "\n" not in str(error) and len(str(error)) < 300
         json.dumps(str(error))
     else:
-        x = make_arrays(choice, with_values=True)["x"]
+        x = make_arrays(choice, BOTH)["x"]
         assert x.dtype == np.float32 and x.shape == (choice.n_cols,)
 
 
@@ -304,7 +306,7 @@ def test_falling_never_raises_the_max(n, dtype):
 @pytest.mark.parametrize("preset, sign", [("rising", 1), ("falling", -1)])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_ramps_longer_than_can_be_watched_never_turn(preset, sign, dtype):
-    x = make_matrix(choose_case(preset, 1, 65_536, 512, 4, dtype, **NO_LIMIT), False)["x"][0]
+    x = make_matrix(choose_case(preset, 1, 65_536, 512, 4, dtype, **NO_LIMIT), SCORES)["x"][0]
     assert (sign * np.diff(x) >= 0).all() and np.isfinite(x).all()
 
 
@@ -349,7 +351,7 @@ def test_float32_presets_can_be_checked_by_hand(preset):
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_seed_gives_the_same_numbers_again_and_another_gives_others(preset):
-    first, again, other = (make_arrays(choose(preset, 100, seed=s), True) for s in (3, 3, 4))
+    first, again, other = (make_arrays(choose(preset, 100, seed=s), BOTH) for s in (3, 3, 4))
     for name in first:
         np.testing.assert_array_equal(first[name], again[name])
     assert not np.array_equal(first["v"], other["v"])
@@ -359,31 +361,63 @@ def test_a_seed_gives_the_same_numbers_again_and_another_gives_others(preset):
 
 def test_numbers_are_the_ones_that_links_were_made_with():
     """A link holds a seed, so what a seed gives must stay: these were computed once and kept."""
-    x = make_arrays(choose("normal", 4, seed=7), False)["x"]
+    x = make_arrays(choose("normal", 4, seed=7), SCORES)["x"]
     np.testing.assert_array_equal(x, np.float32([0.0, 0.45, -0.41, -1.34]))
 
 
+def test_values_and_second_rows_are_the_ones_that_links_were_made_with():
+    choice = choose("huge", 3, 4, 2, seed=7)
+    drawn = make_arrays(choice, {"v": "values", "y": "normal"})
+    np.testing.assert_array_equal(
+        drawn["v"], np.float32([[0.35, -2.34], [-0.34, -0.68], [0.66, 0.05]])
+    )
+    np.testing.assert_array_equal(drawn["y"], np.float32([0.18, -0.51, -1.23]))
+
+
 def test_values_stay_when_preset_block_or_dtype_change():
-    base = make_arrays(choose("normal", 20, 4, 3, "float32", 5), True)["v"]
-    np.testing.assert_array_equal(base, make_arrays(choose("huge", 20, 8, 3, seed=5), True)["v"])
+    base = make_arrays(choose("normal", 20, 4, 3, "float32", 5), BOTH)["v"]
+    np.testing.assert_array_equal(base, make_arrays(choose("huge", 20, 8, 3, seed=5), BOTH)["v"])
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_row_r_of_a_matrix_is_what_watch_draws_for_seed_plus_r(preset):
     case = choose_case(preset, 5, 37, 8, 3, "float16", seed=11, **NO_LIMIT)
-    arrays = make_matrix(case, True)
+    draws = {**BOTH, "y": "normal", "w": "softmax"}
+    arrays = make_matrix(case, draws)
+    assert list(arrays) == list(draws)
     for r in range(5):
-        watched = make_arrays(choose(preset, 37, 8, 3, "float16", 11 + r), True)
-        np.testing.assert_array_equal(arrays["x"][r], watched["x"])
-    np.testing.assert_array_equal(
-        arrays["v"], make_arrays(choose(preset, 37, 8, 3, "float16", 11), True)["v"]
-    )
+        watched = make_arrays(choose(preset, 37, 8, 3, "float16", 11 + r), draws)
+        for name in ("x", "y", "w"):
+            np.testing.assert_array_equal(arrays[name][r], watched[name])
+    assert len({tuple(row) for row in arrays["y"]}) == 5
+    watched = make_arrays(choose(preset, 37, 8, 3, "float16", 11), draws)
+    np.testing.assert_array_equal(arrays["v"], watched["v"])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_softmax_is_of_the_scores_and_a_second_row_of_nothing_else(preset, dtype):
+    draws = {"x": "scores", "y": "softmax", "dy": "normal"}
+    arrays = make_arrays(choose(preset, 37, dtype=dtype), draws)
+    with np.errstate(invalid="ignore"):  # -inf - -inf
+        p = np.exp(arrays["x"].astype(np.float64) - arrays["x"].max())
+        np.testing.assert_array_equal(arrays["y"], round_to(p / p.sum(), dtype))
+    assert np.isnan(arrays["y"]).all() == (preset == "all_masked")
+    other = make_arrays(choose("ties", 37, dtype=dtype), draws)
+    np.testing.assert_array_equal(arrays["dy"], other["dy"])
+    assert np.isfinite(arrays["dy"]).all() and np.abs(arrays["dy"]).max() > 1
+
+
+def test_a_second_row_goes_with_pasted_numbers_too():
+    arrays = make_arrays(choose("own", numbers="1 2 3"), {"y": "softmax", "dy": "normal"})
+    np.testing.assert_allclose(arrays["y"], [0.0900306, 0.2447285, 0.6652410], atol=5e-8)
+    assert arrays["dy"].shape == (3,)
 
 
 def test_pasted_numbers_run_as_one_row():
     case = choose_case("own", 9, 9, 2, 2, numbers="1 2 inf", **NO_LIMIT)
     assert (case.n_rows, case.n_cols) == (1, 3)
-    np.testing.assert_array_equal(make_matrix(case, False)["x"], [[1, 2, np.inf]])
+    np.testing.assert_array_equal(make_matrix(case, SCORES)["x"], [[1, 2, np.inf]])
 
 
 # Rounding.
@@ -423,7 +457,7 @@ def test_round_to_takes_scalars_and_float64():
 def test_overflowing_counts_what_becomes_infinite(dtype):
     texts = "65504 65510 65519.9 65520 -65530 1e5 1e39 -1e39 3.4028235e38 3.39e38 3.4e38 inf nan 0"
     choice = choose("own", dtype=dtype, numbers=texts)
-    x = make_arrays(choice, False)["x"]
+    x = make_arrays(choice, SCORES)["x"]
     became = np.isinf(x) & np.isfinite(np.array(choice.numbers))
     assert overflowing(choice) == became.sum()
 

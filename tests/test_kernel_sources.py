@@ -186,10 +186,16 @@ def launch_of(entry: Algorithm) -> ast.FunctionDef:
 def test_a_row_kernel_has_one_entry_point(entry):
     (kernel,) = kernels_of(entry)
     assert kernel.name == f"{entry.name}_kernel"
-    launch = launch_of(entry)
-    # One call fits all: an algorithm without values takes v=None.
-    assert [a.arg for a in launch.args.args] == ["x", "v"]
-    assert len(launch.args.defaults) == 2 - len(entry.inputs)
+    arguments = launch_of(entry).args
+    # One call fits all: inputs in the entry's order, and an algorithm of x alone takes v=None.
+    wanted = ["x", "v"] if entry.inputs == ("x",) else list(entry.inputs)
+    assert [a.arg for a in arguments.args] == wanted
+    assert len(arguments.defaults) == len(wanted) - len(entry.inputs)
+    options = dict(zip((a.arg for a in arguments.kwonlyargs), arguments.kw_defaults, strict=True))
+    assert {"block", "num_warps", "capture", "out"} <= set(options)
+    # Only the block must be given, and only where it is a choice.
+    needed = {name for name, default in options.items() if default is None}
+    assert needed == (set() if entry.whole_row else {"block"})
 
 
 @each_grid

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from kernels import ALGORITHMS
 from kernels.errors import InputError
-from kernels.inputs import DTYPES, Case, Choice, preset_row, round_to
+from kernels.inputs import DTYPES, Case, Choice, round_to
+from kernels.presets import preset_row
 from kernels.problems import arrays_for, check_for, choose_for, read_by, trace_for
 from kernels.tile_inputs import (
     COUNTED,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from kernels.algorithm import Algorithm, Line, Shape, Stanza
+from kernels.algorithm import Algorithm, Line, Shape, Stanza, largest_magnitude
 from kernels.attention import RESCALE
 from kernels.attention_row.mirror import trace
 
@@ -26,6 +26,11 @@ def reference(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         l = p.sum(axis=1)
         o = np.where(l[:, None] == 0, 0.0, (p @ v) / l[:, None])
         return {"o": o, "lse": shift + np.log(l)}
+
+
+def magnitude(arrays: Mapping[str, np.ndarray]) -> float:
+    """Return the largest |v|, which outputs are averages of and can cancel in."""
+    return largest_magnitude(arrays["v"])
 
 
 def hbm_bytes(shape: Shape) -> dict[str, int]:
@@ -64,6 +69,7 @@ def flops(shape: Shape) -> int:
 ENTRY = Algorithm(
     name="attention_row",
     inputs=("x", "v"),
+    draws={"x": "scores", "v": "values"},
     output="o",
     extra_outputs=("lse",),
     on_chip=("m", "l", "acc"),
@@ -93,5 +99,6 @@ ENTRY = Algorithm(
     naive_bytes=naive_bytes,
     min_bytes=min_bytes,
     flops=flops,
+    magnitude=magnitude,
     torch_expression="torch.softmax(x, -1) @ v",
 )

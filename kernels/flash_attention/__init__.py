@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernels import attention
+from kernels import attention, spaces
 from kernels.algorithm import Algorithm, Grid, Line, Stanza
 from kernels.attention import RESCALE, AttentionShape
 from kernels.flash_attention.mirror import trace
@@ -63,4 +63,5 @@ ENTRY = Algorithm(
     min_bytes=attention.min_bytes,
     flops=attention.flops,
     torch_expression="scaled_dot_product_attention(q, k, v)",
+    configs=spaces.attention(1),
 )

@@ -251,9 +251,10 @@ def launch(
         shape = (batch, heads, seq_q, triton.cdiv(seq_k, tiles.block_n), 3 + head_dim)
         state = q.new_full(shape, float("nan"), dtype=torch.float32)
     n_programs = batch * heads * triton.cdiv(seq_q, tiles.block_m)
+    compiled = None
     if n_programs:
         with torch.cuda.device_of(q):
-            flash_attention_kernel[(n_programs,)](
+            compiled = flash_attention_kernel[(n_programs,)](
                 q, k, v, o,
                 *(descriptor(tensor, tiles.block_n) for tensor in (k, v)),
                 lse, state, tiles.scale_for(head_dim) * LOG2_E.value,
@@ -270,7 +271,7 @@ def launch(
                 num_stages=num_stages or 2,
             )
     outputs = {"o": finish_output(o, out.get("o"), q.dtype), "lse": lse}
-    return Launch(outputs, state, "flash", n_programs)
+    return Launch(outputs, state, "flash", n_programs, compiled)
 
 
 def descriptor(x: torch.Tensor, block_rows: int) -> TensorDescriptor | None:

@@ -296,6 +296,7 @@ def launch(
     q_descs = [descriptor(tensor, tiles.block_m) for tensor in (q, do)]
     k_descs = [descriptor(tensor, tiles.block_n) for tensor in (k, v)]
     dq, dk, dv = made.values()
+    compiled = None
     with torch.cuda.device_of(q):
         if n_q:
             delta_kernel[(n_q,)](
@@ -303,11 +304,11 @@ def launch(
                 *o.stride(), *do.stride(), *(dlse.stride() if has_dlse else (0, 0, 0)),
                 **shape, HAS_DLSE=has_dlse)
         if n_k:
-            dkdv_kernel[(n_k,)](
+            compiled = dkdv_kernel[(n_k,)](
                 q, k, v, do, lse, delta, *q_descs, dk, dv, *sizes, *strides,
                 *dk.stride(), *dv.stride(), **walk)
         if n_q:
             dq_kernel[(n_q,)](
                 q, k, v, do, lse, delta, *k_descs, dq, *sizes, *strides, *dq.stride(), **walk)
     outputs = {name: finish_output(made[name], given.get(name), q.dtype) for name in made}
-    return Launch(outputs, None, "flash", 2 * n_q + n_k)
+    return Launch(outputs, None, "flash", 2 * n_q + n_k, compiled)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernels import product
+from kernels import product, spaces
 from kernels.algorithm import Algorithm, Grid, Line, Stanza
 from kernels.matmul.mirror import trace
 from kernels.product import MatmulShape
@@ -33,4 +33,5 @@ ENTRY = Algorithm(
     min_bytes=product.min_bytes,
     flops=product.flops,
     torch_expression="torch.matmul(a, b)",
+    configs=spaces.matmul,
 )

@@ -108,7 +108,7 @@ def launch(
     a, b = tensors["a"], tensors["b"]
     check_matrices(torch.is_grad_enabled(), INTERPRETED, a, b)
     given = (out or {}).get("c")
-    c, state, n_programs = product(
+    c, state, n_programs, compiled = product(
         a[None, None],
         b[None, None],
         None if given is None else given[None, None],
@@ -118,7 +118,8 @@ def launch(
         capture=capture,
         precision=precision,
     )
-    return Launch({"c": c[0, 0] if given is None else given}, state, "tiles", n_programs)
+    outputs = {"c": c[0, 0] if given is None else given}
+    return Launch(outputs, state, "tiles", n_programs, compiled)
 
 
 def product(
@@ -132,8 +133,8 @@ def product(
     num_stages: int | None = None,
     capture: bool = False,
     precision: str = "ieee",
-) -> tuple[torch.Tensor, torch.Tensor | None, int]:
-    """Return scale * a @ b over a batch, the captured state or None, and the number of programs.
+) -> tuple[torch.Tensor, torch.Tensor | None, int, object]:
+    """Return scale * a @ b over a batch, then a Launch's state, n_programs and compiled.
 
     a [batch, heads, M, K]; b [batch, b_heads, K, N], heads a multiple of b_heads. With
     ``tiles.is_causal`` entries that a causal mask hides become -inf.
@@ -153,9 +154,10 @@ def product(
         state = a.new_empty(shape, dtype=torch.float32)
     n_tiles = triton.cdiv(size_m, tiles.block_m) * triton.cdiv(size_n, tiles.block_n)
     n_programs = batch * heads * n_tiles
+    compiled = None
     if n_programs:
         with torch.cuda.device_of(a):
-            matmul_kernel[(n_programs,)](
+            compiled = matmul_kernel[(n_programs,)](
                 a,
                 b,
                 c,
@@ -180,4 +182,4 @@ def product(
                 num_warps=num_warps or 4,
                 num_stages=num_stages or 3,
             )
-    return finish_output(c, out, a.dtype), state, n_programs
+    return finish_output(c, out, a.dtype), state, n_programs, compiled

@@ -46,19 +46,20 @@ def naive_softmax_kernel(
     x_row = x_ptr + row * stride_xm
     y_row = y_ptr + row * stride_ym
     l = 0.0
+    lanes = tl.arange(0, BLOCK_N)  # masks take half the work in 32 bits; addresses need 64
     for start in range(0, n_cols, BLOCK_N):
-        offs_n = start + tl.arange(0, BLOCK_N).to(tl.int64)
+        offs_n = tl.cast(start, tl.int64) + lanes
         x_ptrs = x_row + offs_n * stride_xn
-        mask_n = offs_n < n_cols
+        mask_n = lanes < n_cols - start
         x = tl.load(x_ptrs, mask_n, other=float("-inf"))  #: load [BLOCK_N]
         p = exponential(x)  #: accumulate [BLOCK_N]
         l = l + tl.sum(p, 0)  #: accumulate
         if CAPTURE:
             tl.store(state_ptr + row * tl.cdiv(n_cols, BLOCK_N) + start // BLOCK_N, l)
     for start in range(0, n_cols, BLOCK_N):
-        offs_n = start + tl.arange(0, BLOCK_N).to(tl.int64)
+        offs_n = tl.cast(start, tl.int64) + lanes
         x_ptrs = x_row + offs_n * stride_xn
-        mask_n = offs_n < n_cols
+        mask_n = lanes < n_cols - start
         x = tl.load(x_ptrs, mask_n, other=float("-inf"))  #: load, pass 2 [BLOCK_N]
         y = exponential(x) / l  #: normalize, pass 2 [BLOCK_N]
         tl.store(y_row + offs_n * stride_yn, y, mask_n)  #: store, pass 2
@@ -86,7 +87,8 @@ def launch(
     return launch_rows(
         torch,
         naive_softmax_kernel,
-        x,
+        {"x": x},
+        "y",
         block=block,
         num_warps=num_warps,
         capture=capture,

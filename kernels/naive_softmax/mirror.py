@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from kernels.inputs import ITEMSIZE, round_to
-from kernels.softmax import gather
-from kernels.trace import Step, Trace, blocks, load_case, output_case, sum_case
+from kernels.trace import Step, Trace, blocks, gather, load_case, output_case, sum_case
 
 
 def exp_in(dtype: str, x: np.ndarray) -> np.ndarray:
@@ -49,4 +48,5 @@ def run(x: np.ndarray, block: int, dtype: str) -> Iterator[Step]:
 
 def trace(arrays: Mapping[str, np.ndarray], block: int, dtype: str) -> Trace:
     """Return the Trace of y = exp(x) / sum exp(x) for one row x [n_cols], float32."""
-    return gather("naive_softmax", arrays["x"], block, dtype, run(arrays["x"], block, dtype))
+    steps = run(arrays["x"], block, dtype)
+    return gather("naive_softmax", arrays, "y", block, dtype, steps)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernels import softmax
+from kernels import softmax, spaces
 from kernels.algorithm import Algorithm, Line, Stanza
 from kernels.online_softmax.mirror import trace
 
@@ -37,4 +37,5 @@ ENTRY = Algorithm(
     min_bytes=softmax.min_bytes,
     flops=softmax.flops,
     torch_expression="torch.softmax(x, -1)",
+    configs=spaces.row_blocks(1),
 )

@@ -17,7 +17,7 @@ import triton.language as tl
 
 from kernels.algorithm import Launch
 from kernels.checks import MAX_NUMEL, check_power_of_two
-from kernels.rows import launch_rows
+from kernels.rows import caches, launch_rows
 
 
 @triton.jit
@@ -47,6 +47,8 @@ def online_softmax_kernel(
     stride_yn,
     BLOCK_N: tl.constexpr,
     CAPTURE: tl.constexpr,
+    LOAD_CACHE: tl.constexpr,
+    STORE_CACHE: tl.constexpr,
 ):
     """One program a row."""
     row = tl.program_id(0).to(tl.int64)  # rows x stride can pass 2^31
@@ -54,11 +56,14 @@ def online_softmax_kernel(
     y_row = y_ptr + row * stride_ym
     m = float("-inf")
     l = 0.0
+    lanes = tl.arange(0, BLOCK_N)  # masks take half the work in 32 bits; addresses need 64
     for start in range(0, n_cols, BLOCK_N):
-        offs_n = start + tl.arange(0, BLOCK_N).to(tl.int64)
+        offs_n = tl.cast(start, tl.int64) + lanes
         x_ptrs = x_row + offs_n * stride_xn
-        mask_n = offs_n < n_cols
-        x = tl.load(x_ptrs, mask_n, other=float("-inf"))  #: load [BLOCK_N]
+        mask_n = lanes < n_cols - start
+        x = tl.load(
+            x_ptrs, mask_n, other=float("-inf"), cache_modifier=LOAD_CACHE
+        )  #: load [BLOCK_N]
         m, l, alpha = update(m, l, x.to(tl.float32))
         if CAPTURE:
             state = state_ptr + (row * tl.cdiv(n_cols, BLOCK_N) + start // BLOCK_N) * 3
@@ -66,12 +71,16 @@ def online_softmax_kernel(
             tl.store(state + 1, l)
             tl.store(state + 2, alpha)
     for start in range(0, n_cols, BLOCK_N):
-        offs_n = start + tl.arange(0, BLOCK_N).to(tl.int64)
+        offs_n = tl.cast(start, tl.int64) + lanes
         x_ptrs = x_row + offs_n * stride_xn
-        mask_n = offs_n < n_cols
-        x = tl.load(x_ptrs, mask_n, other=float("-inf"))  #: load, pass 2 [BLOCK_N]
+        mask_n = lanes < n_cols - start
+        x = tl.load(
+            x_ptrs, mask_n, other=float("-inf"), cache_modifier=LOAD_CACHE
+        )  #: load, pass 2 [BLOCK_N]
         y = tl.exp(x.to(tl.float32) - m) / l  #: normalize, pass 2 [BLOCK_N]
-        tl.store(y_row + offs_n * stride_yn, y, mask_n)  #: store, pass 2
+        tl.store(
+            y_row + offs_n * stride_yn, y, mask_n, cache_modifier=STORE_CACHE
+        )  #: store, pass 2
 
 
 INTERPRETED = not isinstance(online_softmax_kernel, triton.runtime.JITFunction)
@@ -85,18 +94,22 @@ def launch(
     num_warps: int = 4,
     capture: bool = False,
     out: torch.Tensor | None = None,
+    load_cache: str = "",
+    store_cache: str = "",
 ) -> Launch:
     """Compute y = softmax(x) over the last dimension.
 
     x [n_rows, n_cols], float16, bfloat16 or float32, any strides; y likewise, float32 inside.
-    NaN, +inf and rows all -inf give NaN rows, as in torch. ``out`` receives y if given.
+    NaN, +inf and rows all -inf give NaN rows, as in torch. ``out`` receives y if given;
+    the cache modifiers are `kernels.rows.caches`'.
     Raises TypeError or ValueError, one sentence, for what cannot be computed.
     """
     check_power_of_two("block", block, MAX_NUMEL)
     return launch_rows(
         torch,
         online_softmax_kernel,
-        x,
+        {"x": x},
+        "y",
         block=block,
         num_warps=num_warps,
         capture=capture,
@@ -104,4 +117,5 @@ def launch(
         n_fields=3,
         path="online",
         interpreted=INTERPRETED,
+        constants=caches(load_cache, store_cache),
     )

@@ -35,10 +35,11 @@ def safe_softmax_kernel(
     y_row = y_ptr + row * stride_ym
     n_blocks = tl.cdiv(n_cols, BLOCK_N)
     m = float("-inf")
+    lanes = tl.arange(0, BLOCK_N)  # masks take half the work in 32 bits; addresses need 64
     for start in range(0, n_cols, BLOCK_N):
-        offs_n = start + tl.arange(0, BLOCK_N).to(tl.int64)
+        offs_n = tl.cast(start, tl.int64) + lanes
         x_ptrs = x_row + offs_n * stride_xn
-        mask_n = offs_n < n_cols
+        mask_n = lanes < n_cols - start
         x = tl.load(x_ptrs, mask_n, other=float("-inf"))  #: load [BLOCK_N]
         block_max = tl.max(x.to(tl.float32), 0)  #: block_max
         # where, not tl.maximum: that one's rule for NaN differs between GPU and interpreter.
@@ -47,18 +48,18 @@ def safe_softmax_kernel(
             tl.store(state_ptr + (row * n_blocks + start // BLOCK_N) * 2, m)
     l = 0.0
     for start in range(0, n_cols, BLOCK_N):
-        offs_n = start + tl.arange(0, BLOCK_N).to(tl.int64)
+        offs_n = tl.cast(start, tl.int64) + lanes
         x_ptrs = x_row + offs_n * stride_xn
-        mask_n = offs_n < n_cols
+        mask_n = lanes < n_cols - start
         x = tl.load(x_ptrs, mask_n, other=float("-inf"))  #: load, pass 2 [BLOCK_N]
         p = tl.exp(x.to(tl.float32) - m)  #: accumulate, pass 2 [BLOCK_N]
         l = l + tl.sum(p, 0)  #: accumulate, pass 2
         if CAPTURE:
             tl.store(state_ptr + (row * n_blocks + start // BLOCK_N) * 2 + 1, l)
     for start in range(0, n_cols, BLOCK_N):
-        offs_n = start + tl.arange(0, BLOCK_N).to(tl.int64)
+        offs_n = tl.cast(start, tl.int64) + lanes
         x_ptrs = x_row + offs_n * stride_xn
-        mask_n = offs_n < n_cols
+        mask_n = lanes < n_cols - start
         x = tl.load(x_ptrs, mask_n, other=float("-inf"))  #: load, pass 3 [BLOCK_N]
         y = tl.exp(x.to(tl.float32) - m) / l  #: normalize, pass 3 [BLOCK_N]
         tl.store(y_row + offs_n * stride_yn, y, mask_n)  #: store, pass 3
@@ -86,7 +87,8 @@ def launch(
     return launch_rows(
         torch,
         safe_softmax_kernel,
-        x,
+        {"x": x},
+        "y",
         block=block,
         num_warps=num_warps,
         capture=capture,

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from kernels.inputs import ITEMSIZE, round_to
-from kernels.softmax import gather
-from kernels.trace import Step, Trace, blocks, load_case, max_case, output_case, sum_case
+from kernels.trace import Step, Trace, blocks, gather, load_case, max_case, output_case, sum_case
 
 
 def run(x: np.ndarray, block: int, dtype: str) -> Iterator[Step]:
@@ -54,4 +53,5 @@ def run(x: np.ndarray, block: int, dtype: str) -> Iterator[Step]:
 
 def trace(arrays: Mapping[str, np.ndarray], block: int, dtype: str) -> Trace:
     """Return the Trace of y = softmax(x) for one row x [n_cols], float32 rounded to ``dtype``."""
-    return gather("safe_softmax", arrays["x"], block, dtype, run(arrays["x"], block, dtype))
+    steps = run(arrays["x"], block, dtype)
+    return gather("safe_softmax", arrays, "y", block, dtype, steps)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernels import softmax
+from kernels import softmax, spaces
 from kernels.algorithm import Algorithm, Line, Stanza
 from kernels.single_softmax.mirror import trace
 
@@ -27,4 +27,5 @@ ENTRY = Algorithm(
     flops=softmax.flops,
     torch_expression="torch.softmax(x, -1)",
     whole_row=True,
+    configs=spaces.whole_rows(1),
 )

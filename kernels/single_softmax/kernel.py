@@ -13,7 +13,7 @@ import triton.language as tl
 
 from kernels.algorithm import Launch
 from kernels.checks import MAX_NUMEL, check_tensor
-from kernels.rows import launch_rows
+from kernels.rows import caches, launch_rows
 
 
 @triton.jit
@@ -28,15 +28,17 @@ def single_softmax_kernel(
     stride_yn,
     BLOCK_N: tl.constexpr,
     CAPTURE: tl.constexpr,
+    LOAD_CACHE: tl.constexpr,
+    STORE_CACHE: tl.constexpr,
 ):
     """One program a row."""
     row = tl.program_id(0).to(tl.int64)  # rows x stride can pass 2^31
     x_row = x_ptr + row * stride_xm
     y_row = y_ptr + row * stride_ym
-    offs_n = tl.arange(0, BLOCK_N).to(tl.int64)
-    x_ptrs = x_row + offs_n * stride_xn
+    offs_n = tl.arange(0, BLOCK_N)
+    x_ptrs = x_row + offs_n.to(tl.int64) * stride_xn
     mask_n = offs_n < n_cols
-    x = tl.load(x_ptrs, mask_n, other=float("-inf"))  #: load [BLOCK_N]
+    x = tl.load(x_ptrs, mask_n, other=float("-inf"), cache_modifier=LOAD_CACHE)  #: load [BLOCK_N]
     scores = x.to(tl.float32)
     m = tl.max(scores, 0)  #: block_max
     p = tl.exp(scores - m)  #: accumulate [BLOCK_N]
@@ -45,7 +47,7 @@ def single_softmax_kernel(
         tl.store(state_ptr + row * 2, m)
         tl.store(state_ptr + row * 2 + 1, l)
     y = p / l  #: normalize [BLOCK_N]
-    tl.store(y_row + offs_n * stride_yn, y, mask_n)  #: store
+    tl.store(y_row + offs_n * stride_yn, y, mask_n, cache_modifier=STORE_CACHE)  #: store
 
 
 INTERPRETED = not isinstance(single_softmax_kernel, triton.runtime.JITFunction)
@@ -59,12 +61,15 @@ def launch(
     num_warps: int = 4,
     capture: bool = False,
     out: torch.Tensor | None = None,
+    load_cache: str = "",
+    store_cache: str = "",
 ) -> Launch:
     """Compute y = softmax(x) over the last dimension, each row read once.
 
     x [n_rows, n_cols], float16, bfloat16 or float32, any strides; y likewise, float32 inside.
     ``block`` is not a choice: the row is the block, and n_cols at most 2^20.
-    NaN, +inf and rows all -inf give NaN rows, as in torch. ``out`` receives y if given.
+    NaN, +inf and rows all -inf give NaN rows, as in torch. ``out`` receives y if given;
+    the cache modifiers are `kernels.rows.caches`'.
     Raises TypeError or ValueError, one sentence, for what cannot be computed.
     """
     check_tensor("x", x, 2, interpreted=INTERPRETED)
@@ -76,7 +81,8 @@ def launch(
     return launch_rows(
         torch,
         single_softmax_kernel,
-        x,
+        {"x": x},
+        "y",
         block=triton.next_power_of_2(max(x.shape[1], 1)),
         num_warps=num_warps,
         capture=capture,
@@ -84,4 +90,5 @@ def launch(
         n_fields=2,
         path="single",
         interpreted=INTERPRETED,
+        constants=caches(load_cache, store_cache),
     )

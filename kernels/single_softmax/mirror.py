@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from kernels.inputs import ITEMSIZE, round_to
-from kernels.softmax import gather
-from kernels.trace import Step, Trace, load_case, max_case, output_case, sum_case
+from kernels.softmax import largest_lane
+from kernels.trace import Step, Trace, gather, load_case, max_case, output_case, sum_case
 
 
 def next_power_of_two(n: int) -> int:
@@ -25,7 +25,7 @@ def run(x: np.ndarray, block: int, dtype: str) -> Iterator[Step]:
     n_cols, itemsize = len(x), ITEMSIZE[dtype]
     whole = (0, 0, 0, n_cols)  # pass, block, start, stop
     yield Step("load", *whole, load_case(0, n_cols, block), reads={"x": n_cols * itemsize})
-    m = np.fmax.reduce(x)  # fmax skips NaN, as the GPU's max does
+    m = largest_lane(x, block)
     yield Step("block_max", *whole, max_case(np.float32(-np.inf), m, x), {"m": m})
     p = np.exp(x - m)
     l = p.sum()
@@ -40,4 +40,4 @@ def trace(arrays: Mapping[str, np.ndarray], block: int, dtype: str) -> Trace:
     """Return the Trace of y = softmax(x) for one row; ``block`` is not a choice here."""
     x = arrays["x"]
     block = next_power_of_two(len(x))
-    return gather("single_softmax", x, block, dtype, run(x, block, dtype))
+    return gather("single_softmax", arrays, "y", block, dtype, run(x, block, dtype))

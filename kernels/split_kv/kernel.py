@@ -179,9 +179,10 @@ def launch(
         state = q.new_full(shape, float("nan"), dtype=torch.float32)
     group = heads // kv_heads if kv_heads else 1
     n_programs = batch * kv_heads * triton.cdiv(group * seq_q, tiles.block_m) * n_splits
+    compiled = None
     if n_programs:
         with torch.cuda.device_of(q):
-            split_kernel[(n_programs,)](
+            compiled = split_kernel[(n_programs,)](
                 q, k, v, o_part, lse_part, state,
                 tiles.scale_for(head_dim) * LOG2_E.value, kv_heads, group, seq_q, seq_k, n_splits,
                 triton.cdiv(n_blocks, n_splits) * tiles.block_n,
@@ -199,7 +200,7 @@ def launch(
             )
     o, lse = merge(o_part, lse_part, q.dtype, given.get("o"), given.get("lse"), (q, k, v))
     n_merges = batch * heads * seq_q
-    return Launch({"o": o, "lse": lse}, state, "split", n_programs + n_merges)
+    return Launch({"o": o, "lse": lse}, state, "split", n_programs + n_merges, compiled)
 
 
 def merge(

@@ -33,12 +33,12 @@ def three_stages(q, k, v, o, tiles: Tiles, **options) -> tuple[torch.Tensor, int
     first = replace(tiles, block_k=min(64, wide))
     last = Tiles(tiles.block_m, min(WIDEST, wide), tiles.block_n)
     scale = tiles.scale_for(head_dim)
-    s, _, n_first = product(q, k.mT, None, first, scale=scale, **options)  #: any
+    s, _, n_first, _ = product(q, k.mT, None, first, scale=scale, **options)  #: any
     p = softmax_rows(s.view(n_rows, seq_k)).view(s.shape)  #: any, pass 2
     del s
     if tiles.is_causal:  # a softmax of nothing is NaN; a query that sees no key gives o = 0
         p[:, :, : max(0, seq_q - seq_k)] = 0
-    o, _, n_last = product(p, v, o, last, **options)  #: any, pass 3
+    o, _, n_last, _ = product(p, v, o, last, **options)  #: any, pass 3
     return o, n_first + n_rows + n_last
 
 

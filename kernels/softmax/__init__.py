@@ -1,16 +1,15 @@
-"""What every row softmax shares, however it is scheduled: its reference, its costs, its record.
+"""What every row softmax shares, however it is scheduled: its reference and its costs.
 
 y = exp(x - max x) / sum exp(x - max x), row by row, x [n_rows, n_cols].
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
 from kernels.algorithm import Shape
-from kernels.trace import Step, Trace
 
 
 def reference(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -47,10 +46,10 @@ def flops(shape: Shape) -> int:
     return 5 * shape.n_rows * shape.n_cols
 
 
-def gather(name: str, x: np.ndarray, block: int, dtype: str, run: Iterator[Step]) -> Trace:
-    """Run a mirror to its end and return its Trace, with the y of all blocks put together."""
-    with np.errstate(all="ignore"):
-        steps = tuple(run)
-    y = np.concatenate([step.values["y"] for step in steps if step.phase == "normalize"])
-    sizes = {"n_cols": len(x), "block": block}
-    return Trace(name, dtype, sizes, {"x": x}, steps, {"y": y})
+def largest_lane(scores: np.ndarray, block: int) -> np.float32:
+    """Return the maximum of a block's lanes: NaN is skipped, as by the GPU's max, if it can be.
+
+    Lanes past the end hold -inf, so a short block of nothing but NaN gives -inf.
+    """
+    short = len(scores) < block
+    return np.fmax.reduce(scores, initial=-np.inf) if short else np.fmax.reduce(scores)
