@@ -1,123 +1,26 @@
-"""Run one kernel and torch on the same inputs, and hold both against float64.
+"""Hold what a kernel gave on rows against torch and float64, and its state against its mirror.
 
-The output is filled with a NaN of a known bit pattern before the launch, so that what a kernel did
-not write shows. torch runs in the same dtype on the same device; it is not the truth either, and
-its own error is what a kernel's error is measured by.
+torch runs in the same dtype on the same device; it is not the truth either, and its own error is
+what a kernel's error is measured by.
 """
 
 from __future__ import annotations
 
-import contextlib
-import importlib
-import warnings
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from benchmarks import compare as cmp
-from benchmarks import states
+from benchmarks import row_tolerances, states
 from benchmarks.results import CheckResult, Device, ErrorStats, RowDetail
-from benchmarks.ulp import spacing
+from benchmarks.row_run import Arrays, Ran
 from kernels.algorithm import Algorithm
-from kernels.inputs import Case
-
-Arrays = Mapping[str, np.ndarray]
-
-# NaNs that no arithmetic gives, as integers of the output's width.
-POISON = {"float32": 0x7FC0BEEF, "float16": 0x7E5A, "bfloat16": 0x7FDA}
-_AS_INTEGER = {"float32": "int32", "float16": "int16", "bfloat16": "int16"}
-
-# A float32 result may be off by this much of its scale, and by two roundings an addition: the
-# sum's, and the rescale's.
-FLOAT32_FLOOR = 1e-6
-ROUNDING = 2.0**-23
-# ln l and l's own error, as a share of the larger of 1 and |lse|.
-EXTRA_FLOOR = 1e-5
+from kernels.inputs import ITEMSIZE, Case
+from kernels.softmax import paths
 
 MAX_DETAIL_ROWS = 16
 MAX_DETAIL_VALUES = 2**18  # outputs, and captured numbers, of the rows kept in full
-
-# The expressions an entry may name, each written out: nothing is evaluated from text.
-TORCH: Mapping[str, Callable] = {
-    "torch.softmax(x, -1)": lambda torch, x: torch.softmax(x, -1),
-    "torch.softmax(x, -1) @ v": lambda torch, x, v: torch.softmax(x, -1) @ v,
-}
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What a kernel gave, as NumPy arrays; outputs in float32, which holds every dtype exactly."""
-
-    outputs: Arrays
-    state: np.ndarray | None
-    path: str
-    n_programs: int
-    n_unwritten: int
-
-
-def run_kernel(entry: Algorithm, case: Case, arrays: Arrays, device: Device) -> Ran:
-    """Launch the kernel once, capturing, into a poisoned output, and wait for it."""
-    import torch
-
-    launch = importlib.import_module(entry.kernel_module).launch
-    tensors = _tensors(entry, case, arrays, device)
-    width = case.head_dim if entry.has_values else case.n_cols
-    integer = getattr(torch, _AS_INTEGER[case.dtype])
-    out = tensors[0].new_empty((case.n_rows, width))
-    out.view(integer).fill_(POISON[case.dtype])
-    with quiet():
-        launched = launch(
-            *tensors, block=case.block, num_warps=case.num_warps, capture=True, out=out
-        )
-        # A fault is reported by whichever call comes next: let it be this one.
-        wait(device)
-    n_unwritten = int((out.view(integer) == POISON[case.dtype]).sum())
-    outputs = {name: _numpy(tensor) for name, tensor in launched.outputs.items()}
-    state = None if launched.state is None else _numpy(launched.state)
-    return Ran(outputs, state, launched.path, launched.n_programs, n_unwritten)
-
-
-def run_torch(entry: Algorithm, case: Case, arrays: Arrays, device: Device) -> np.ndarray:
-    """Return what torch gives for ``entry.torch_expression``, in float32."""
-    import torch
-
-    torch.set_float32_matmul_precision("highest")  # no TF32: a float32 product is one
-    tensors = _tensors(entry, case, arrays, device)
-    with torch.no_grad(), quiet():
-        result = TORCH[entry.torch_expression](torch, *tensors)
-        wait(device)
-    return _numpy(result)
-
-
-def _tensors(entry: Algorithm, case: Case, arrays: Arrays, device: Device) -> list:
-    """Return the inputs in the kernel's order; the values are already rounded to the dtype."""
-    import torch
-
-    where = "cuda" if device.kind == "gpu" else "cpu"
-    dtype = getattr(torch, case.dtype)
-    return [torch.from_numpy(arrays[name]).to(where, dtype) for name in entry.inputs]
-
-
-def _numpy(tensor) -> np.ndarray:
-    """Return a tensor's values in float32."""
-    return tensor.detach().float().cpu().numpy()
-
-
-def wait(device: Device) -> None:
-    """Wait for the GPU, where there is one."""
-    if device.kind == "gpu":
-        import torch
-
-        torch.cuda.synchronize()
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Silence NumPy, which is the interpreter's arithmetic: NaN and infinities are wanted here."""
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 def judge(
@@ -126,7 +29,7 @@ def judge(
     """Compare everything and return the verdict with its evidence."""
     reference = entry.reference(arrays)
     expected, actual = reference[entry.output], ran.outputs[entry.output]
-    masked = masked_rows(entry, arrays["x"])
+    masked = masked_rows(entry, arrays)
     kept = ~masked
     ulp = cmp.row_ulp(expected, case.dtype)
     kernel = cmp.compare(actual, expected, ulp)
@@ -135,16 +38,16 @@ def judge(
     extra = {name: _extra_stats(ran, reference, name) for name in entry.extra_outputs}
 
     block = _next_power_of_two(case.n_cols) if entry.whole_row else case.block
-    n_blocks = -(-case.n_cols // block)
-    # One thread adds up its share of a block, then the blocks: so many roundings of one sum.
-    n_additions = n_blocks + -(-block // (32 * case.num_warps))
-    least = floor(entry, case.dtype, arrays, expected, n_additions)
+    rows_a_program = -(-case.n_rows // max(1, ran.n_programs))
+    n_additions = row_tolerances.n_additions(case.n_cols, block, case.num_warps, rows_a_program)
+    least = row_tolerances.floor(entry, case.dtype, arrays, expected, n_additions)
     tolerance = max(2 * torch.stats.max_abs, least)
     worst_row = kernel.worst_row()
     compared = _compare_states(entry, case, arrays, ran, worst_row, block)
     passed = (
         not kernel.stats.n_mismatched
         and not ran.n_unwritten
+        and not ran.n_outside
         and kernel.stats.max_abs <= tolerance
         and not actual[masked].any()
         and all(_extra_passes(extra[name], reference[name], n_additions) for name in extra)
@@ -156,14 +59,14 @@ def judge(
         path=ran.path,
         n_programs=ran.n_programs,
         block=block,
-        n_blocks=n_blocks,
+        n_blocks=-(-case.n_cols // block),
         verdict="passed" if passed else _failure(entry, ran, expected),
         tolerance=float(tolerance),
         kernel=kernel.stats,
         torch=torch.stats,
         between=between.stats,
         torch_expression=entry.torch_expression,
-        rows=_details(compared, actual, by_torch, expected, worst_row),
+        rows=_details(entry, arrays, compared, (actual, by_torch, expected), worst_row),
         worst_row=worst_row,
         n_outputs=actual.size,
         n_compared=by_torch[kept].size,
@@ -173,6 +76,9 @@ def judge(
         n_state_rows=len(compared),
         state_ulps=_worst_ulps(entry, compared),
         extra=extra,
+        output=entry.output,
+        n_outside=ran.n_outside,
+        **_softmax_path(entry, case, device),
         **_pictures(kernel, torch, between, masked),
     )
 
@@ -194,35 +100,25 @@ def _pictures(
     }
 
 
-def floor(
-    entry: Algorithm, dtype: str, arrays: Arrays, expected: np.ndarray, n_additions: int
-) -> float:
-    """Return the absolute error that passes even where torch has none.
-
-    For float32 arithmetic, 1e-6 and 2^-23 an addition, of the scale: the largest output or, with
-    values, the largest |v|, which outputs are averages of and can cancel in. Half types round once
-    more at the end: one ULP at the largest output is added. Where no maximum is subtracted, exp
-    takes x as large as it is, with the rounding of an argument of that size, and float16
-    exponentials are rounded as well.
-    """
-    largest, subtracts = _largest(expected), "m" in entry.on_chip
-    relative = FLOAT32_FLOOR + n_additions * ROUNDING
-    if not subtracts:
-        relative += _largest(arrays["x"]) * ROUNDING
-    arithmetic = relative * (_largest(arrays["v"]) if entry.has_values else largest)
-    if dtype == "float32":
-        return arithmetic
-    n_roundings = 1 if subtracts or dtype == "bfloat16" else 2
-    return arithmetic + n_roundings * float(spacing(np.array(largest), dtype))
+def without_evidence(result: CheckResult) -> CheckResult:
+    """Return what a line of a table needs: a matrix of checks keeps thousands of results."""
+    kept = tuple(replace(row, outputs={}, inputs={}) for row in result.rows)
+    worst = tuple(row for row in kept if row.row == result.worst_row)
+    return replace(result, rows=worst, maps={}, histogram={})
 
 
-def _largest(array: np.ndarray) -> float:
-    """Return the largest finite magnitude, 0 if there is none."""
-    return float(np.abs(array[np.isfinite(array)]).max(initial=0.0))
+def _softmax_path(entry: Algorithm, case: Case, device: Device) -> dict[str, str]:
+    """Return the path that softmax(x) would take for these sizes here, and why, of a softmax."""
+    if entry.rows != entry.inputs or entry.output != "y" or len(entry.inputs) != 1:
+        return {}
+    size = ITEMSIZE[case.dtype]
+    plan = paths.plan(case.n_rows, case.n_cols, size, device.capability)
+    return {"softmax_path": plan.path, "softmax_reason": plan.reason}
 
 
-def masked_rows(entry: Algorithm, x: np.ndarray) -> np.ndarray:
+def masked_rows(entry: Algorithm, arrays: Arrays) -> np.ndarray:
     """Return [n_rows] bools: rows that are -inf everywhere, where attention gives 0."""
+    x = arrays[entry.rows[0]]
     if "lse" not in entry.extra_outputs:
         return np.zeros(len(x), bool)
     return (x == -np.inf).all(axis=1)
@@ -230,7 +126,7 @@ def masked_rows(entry: Algorithm, x: np.ndarray) -> np.ndarray:
 
 def _failure(entry: Algorithm, ran: Ran, expected: np.ndarray) -> str:
     """Say whether a failure is the overflow that a kernel without a maximum is bound to have."""
-    if "m" in entry.on_chip or ran.n_unwritten:
+    if not row_tolerances.has_no_maximum(entry) or ran.n_unwritten or ran.n_outside:
         return "failed"
     finite = np.isfinite(expected).all(axis=1)
     actual = ran.outputs[entry.output]
@@ -249,7 +145,7 @@ def _extra_stats(ran: Ran, reference: Arrays, name: str) -> ErrorStats:
 
 def _extra_passes(stats: ErrorStats, expected: np.ndarray, n_additions: int) -> bool:
     """Whether an extra output is right: no mismatch, and within its share of max(1, |expected|)."""
-    allowed = max(1.0, _largest(expected)) * (EXTRA_FLOOR + n_additions * ROUNDING)
+    allowed = row_tolerances.extra_floor(expected, n_additions)
     return not stats.n_mismatched and stats.max_abs <= allowed
 
 
@@ -276,24 +172,31 @@ def _worst_ulps(entry: Algorithm, compared: Mapping[int, states.RowState]) -> di
 
 
 def _details(
+    entry: Algorithm,
+    arrays: Arrays,
     compared: Mapping[int, states.RowState],
-    actual: np.ndarray,
-    by_torch: np.ndarray,
-    expected: np.ndarray,
+    results: tuple[np.ndarray, np.ndarray, np.ndarray],
     worst_row: int,
 ) -> tuple[RowDetail, ...]:
-    """Return rows in full: the worst, and others spread over those whose state was compared."""
+    """Return rows in full: the worst, and others spread over those whose state was compared.
+
+    ``results`` are the kernel's, torch's and float64's.
+    """
     rows = sorted(compared) or [worst_row]
     any_state = next(iter(compared.values()), None)
     n_captured = sum(a.size for a in any_state.kernel.values()) if any_state else 0
-    affordable = MAX_DETAIL_VALUES // max(actual.shape[1], n_captured, 1)
+    n_outputs = results[0].shape[1]
+    affordable = MAX_DETAIL_VALUES // max(n_outputs, n_captured, 1)
     n_wanted = min(MAX_DETAIL_ROWS, max(1, affordable))
     chosen = states.rows_to_compare(len(rows), rows.index(worst_row), n_wanted)
+    # Beside an output of another width, the inputs would not stand in its columns.
+    shown = () if entry.has_values else entry.rows
     details = []
     for row in (rows[index] for index in chosen):
-        outputs = {"kernel": actual[row], "torch": by_torch[row], "float64": expected[row]}
+        outputs = dict(zip(("kernel", "torch", "float64"), (a[row] for a in results), strict=True))
         state = compared.get(row, states.RowState({}, {}, {}))
-        details.append(RowDetail(row, outputs, state.kernel, state.mirror, state.ulps))
+        inputs = {name: arrays[name][row] for name in shown}
+        details.append(RowDetail(row, outputs, state.kernel, state.mirror, state.ulps, inputs))
     return tuple(details)
 
 

@@ -3,7 +3,8 @@
 python -m benchmarks check                              every algorithm, one case
 python -m benchmarks check --algorithm online_softmax --cols 1000 --block 64 --dtype bfloat16
 python -m benchmarks check --algorithm flash_attention --heads 8 --kv-heads 2 --seq-q 1000
-python -m benchmarks check --matrix --json check.json   sizes x dtypes x masks x blocks
+python -m benchmarks check --matrix --json check.json   sizes x dtypes x strides, masks, blocks
+python -m benchmarks check --matrix --algorithm softmax   softmax(x), on every path it can take
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ import sys
 import threading
 from collections.abc import Sequence
 
-from benchmarks import matrix, report, tile_matrix
+from benchmarks import matrix, report, softmax_matrix, tile_matrix
 from benchmarks.jobs import CheckJob, QuickJob
-from benchmarks.results import CheckResult, Device, QuickResult, TileCheckResult
+from benchmarks.results import Device, Progress
 from benchmarks.worker import JobFailed, Worker
 from kernels import ALGORITHMS
 from kernels.algorithm import Algorithm
@@ -29,6 +30,7 @@ from kernels.tile_inputs import PRESETS as TILE_PRESETS
 from kernels.tile_inputs import choose_tile_case
 
 MAX_WORKERS = 16
+MATRIX_LIMIT_S = 400.0  # a row of 2^20 in one block takes a minute and more to compile
 # Option -> the field of a Case, for what algorithms on tiles read; each has its own default there.
 TILE_OPTIONS = {
     "batch": "batch",
@@ -50,24 +52,29 @@ TILE_OPTIONS = {
 }
 ROW_DEFAULTS = {"rows": "8", "cols": "100", "head_dim": "4", "block": "16", "warps": "4"}
 SMALLEST_BLOCK = 16  # that the tensor cores take
-Job = CheckJob | QuickJob
+Job = CheckJob | QuickJob | softmax_matrix.SoftmaxJob
 
 
 def add_to(commands) -> None:
     """Add the command; values are checked by `choose_case` and its like, as the page's are."""
     check = commands.add_parser("check", help="compare kernels with torch, float64 and mirrors")
     check.add_argument("--algorithm", default="all", help=f"all, {', '.join(ALGORITHMS)}")
-    check.add_argument("--dtype", default="float32", help=", ".join(DTYPES))
     check.add_argument("--seed", default="7")
     check.add_argument("--preset", default="normal", help=", ".join(PRESETS))
-    for name in ("rows", "cols"):
-        check.add_argument(f"--{name}", help=f"of a row algorithm; {ROW_DEFAULTS[name]}")
-    for name in TILE_OPTIONS:
-        check.add_argument(f"--{name.replace('_', '-')}")
-    check.add_argument("--causal", action=argparse.BooleanOptionalAction)
+    add_sizes(check)
     check.add_argument("--matrix", action="store_true", help="cross sizes, dtypes and presets")
     check.add_argument("--workers", help=f"processes for --matrix, at most {MAX_WORKERS}")
     check.add_argument("--json", metavar="FILE", help="also write the numbers to FILE")
+
+
+def add_sizes(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how large a case is, its dtype, blocks and warps."""
+    parser.add_argument("--dtype", default="float32", help=", ".join(DTYPES))
+    for name in ("rows", "cols"):
+        parser.add_argument(f"--{name}", help=f"of a row algorithm; {ROW_DEFAULTS[name]}")
+    for name in TILE_OPTIONS:
+        parser.add_argument(f"--{name.replace('_', '-')}")
+    parser.add_argument("--causal", action=argparse.BooleanOptionalAction)
 
 
 def run(worker: Worker, device: Device, options: argparse.Namespace) -> int:
@@ -81,7 +88,8 @@ def run(worker: Worker, device: Device, options: argparse.Namespace) -> int:
             print(f"{options.json} cannot be written: {error.strerror}.", file=sys.stderr)
             return 2
     jobs = _jobs(device, options)
-    done = run_all(worker, jobs, _n_workers(options) if options.matrix else 1)
+    matrix_of = (_n_workers(options), MATRIX_LIMIT_S) if options.matrix else (1, None)
+    done = run_all(worker, jobs, *matrix_of)
     outcomes = [(jobs[at].algorithm, jobs[at].case, done[at]) for at in sorted(done)]
     print("\n".join(report.tables(outcomes, options.matrix)))
     if out:
@@ -95,16 +103,19 @@ def run(worker: Worker, device: Device, options: argparse.Namespace) -> int:
     return 0 if all(report.is_right(outcome) for _, _, outcome in outcomes) else 1
 
 
-def run_all(worker: Worker, jobs: Sequence[Job], n_workers: int) -> dict[int, report.Outcome]:
+def run_all(
+    worker: Worker, jobs: Sequence[Job], n_workers: int, limit_s: float | None = None
+) -> dict[int, report.Outcome]:
     """Run every job and return the outcomes by position; of fewer if interrupted.
 
-    With several workers, each takes one algorithm, dtype, head_dim and mask at a time: what Triton
-    compiled for one case is there for the next. The longest lists go first.
+    With several workers, each takes one algorithm, dtype, head_dim, mask and layout at a time: what
+    Triton compiled for one case is there for the next. The longest lists go first.
     """
     done: dict[int, report.Outcome] = {}
     groups: dict[tuple, list[int]] = {}
     for at, job in enumerate(jobs):
-        key = (job.algorithm, job.case.dtype, job.case.head_dim, job.case.mask)
+        case = job.case
+        key = (job.algorithm, case.dtype, case.head_dim, case.mask, case.layout)
         groups.setdefault(key, []).append(at)
     waiting: queue.SimpleQueue[list[int]] = queue.SimpleQueue()
     for group in sorted(groups.values(), key=len, reverse=True):
@@ -115,7 +126,7 @@ def run_all(worker: Worker, jobs: Sequence[Job], n_workers: int) -> dict[int, re
         with contextlib.suppress(queue.Empty):
             while True:
                 for at in waiting.get_nowait():
-                    done[at] = _outcome(mine, jobs[at])
+                    done[at] = _outcome(mine, jobs[at], limit_s)
 
     others = [type(worker)() for _ in range(min(n_workers, len(groups)) - 1)]
     threads = [threading.Thread(target=work, args=(each,), daemon=True) for each in others]
@@ -152,8 +163,9 @@ def _n_workers(options: argparse.Namespace) -> int:
 def _jobs(device: Device, options: argparse.Namespace) -> list[Job]:
     """Return the checks to run. Raise InputError for what cannot be."""
     names = _names(options)
-    if names[0] not in ALGORITHMS:
-        known = ", ".join(ALGORITHMS)
+    chosen = (*ALGORITHMS, softmax_matrix.NAME) if options.matrix else tuple(ALGORITHMS)
+    if names[0] not in chosen:
+        known = ", ".join(chosen)
         raise InputError(
             "one_of",
             "{name} must be one of {choices}, got {got}.",
@@ -163,21 +175,24 @@ def _jobs(device: Device, options: argparse.Namespace) -> list[Job]:
         )
     if options.matrix:
         on_gpu = device.kind == "gpu"
-        every = (*matrix.jobs(on_gpu), *tile_matrix.jobs(on_gpu))
+        chosen_paths = softmax_matrix.jobs(on_gpu) if softmax_matrix.NAME in names else ()
+        every = (*matrix.jobs(on_gpu), *chosen_paths, *tile_matrix.jobs(on_gpu))
         return [job for job in every if job.algorithm in names]
     interpreted = device.kind == "interpreter"
-    return [CheckJob(name, _case(ALGORITHMS[name], options, interpreted)) for name in names]
+    return [CheckJob(name, case_of(ALGORITHMS[name], options, interpreted)) for name in names]
 
 
 def _names(options: argparse.Namespace) -> list[str]:
     """Return the algorithms: the one named, or all that take the preset; only rows take some."""
     if options.algorithm != "all":
         return [options.algorithm]
-    on_tiles = options.matrix or options.preset in TILE_PRESETS
+    if options.matrix:
+        return [*ALGORITHMS, softmax_matrix.NAME]
+    on_tiles = options.preset in TILE_PRESETS
     return [name for name, entry in ALGORITHMS.items() if entry.problem == "row" or on_tiles]
 
 
-def _case(entry: Algorithm, options: argparse.Namespace, interpreted: bool) -> Case:
+def case_of(entry: Algorithm, options: argparse.Namespace, interpreted: bool) -> Case:
     """Return the case that the options describe for one algorithm."""
     given = {name: value for name, value in vars(options).items() if value is not None}
     if entry.problem == "row":
@@ -187,6 +202,7 @@ def _case(entry: Algorithm, options: argparse.Namespace, interpreted: bool) -> C
             *(given[name] for name in names),
             with_values=entry.has_values,
             interpreted=interpreted,
+            shares_rows=entry.shares_rows,
         )
     # An algorithm's own defaults are for watching: its blocks there are smaller than can be run.
     kept = {
@@ -202,12 +218,12 @@ def _case(entry: Algorithm, options: argparse.Namespace, interpreted: bool) -> C
     return choose_tile_case(entry, kept, interpreted=interpreted)
 
 
-def _outcome(worker: Worker, job: Job) -> report.Outcome:
-    """Run one check to its end."""
+def _outcome(worker: Worker, job: Job, limit_s: float | None) -> report.Outcome:
+    """Run one check to its end, in the worker's own time limit if there is none given."""
     try:
-        *_, result = worker.run(job)
+        *_, result = worker.run(job, limit_s)
     except (JobFailed, InputError) as error:
         return error
-    if not isinstance(result, CheckResult | TileCheckResult | QuickResult):
+    if isinstance(result, Progress):
         raise RuntimeError(f"a check ended with {type(result).__name__}")
     return result

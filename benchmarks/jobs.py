@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from benchmarks import check, memory, tile_job
+from benchmarks import check, launches_timing, layouts, memory, row_run, tile_job, tune
 from benchmarks.device import probe
+from benchmarks.launches_results import LaunchCase, ProviderRun
 from benchmarks.memory_results import MemoryCase, MemoryPoint
 from benchmarks.results import CheckResult, Device, Progress, QuickResult, TileCheckResult
 from kernels import ALGORITHMS
@@ -15,10 +16,14 @@ from kernels.inputs import Case, make_matrix
 
 @dataclass(frozen=True)
 class CheckJob:
-    """Run an algorithm's kernel on a case and compare it with torch, float64 and its mirror."""
+    """Run an algorithm's kernel on a case and compare it with torch, float64 and its mirror.
+
+    keep    return the evidence too, maps and rows, of an algorithm on rows; a matrix does not
+    """
 
     algorithm: str
     case: Case
+    keep: bool = True
 
     def run(self) -> Iterator[Progress | CheckResult | TileCheckResult]:
         """Yield Progress "inputs", "kernel", "compare", then the result of the entry's kind."""
@@ -27,12 +32,14 @@ class CheckJob:
             yield from tile_job.check(entry, self.case, device)
             return
         yield Progress("inputs")
-        arrays = make_matrix(self.case, entry.has_values)
+        drawn = make_matrix(self.case, entry.draws)
+        arrays = layouts.as_laid_out(entry.rows, drawn, self.case.layout)
         yield Progress("kernel")
-        ran = check.run_kernel(entry, self.case, arrays, device)
-        by_torch = check.run_torch(entry, self.case, arrays, device)
+        ran = row_run.run_kernel(entry, self.case, arrays, device)
+        by_torch = row_run.run_torch(entry, self.case, arrays, device)
         yield Progress("compare")
-        yield check.judge(entry, self.case, arrays, ran, by_torch, device)
+        result = check.judge(entry, self.case, arrays, ran, by_torch, device)
+        yield result if self.keep else check.without_evidence(result)
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,29 @@ class MemoryJob:
     def run(self) -> Iterator[Progress | MemoryPoint]:
         """Yield Progress "memory", then the point, for every length and provider."""
         yield from memory.measure(self.case, probe().kind)
+
+
+@dataclass(frozen=True)
+class LaunchJob:
+    """Count and time the launches of softmax(x) + x * y, on a GPU."""
+
+    case: LaunchCase
+
+    def run(self) -> Iterator[Progress | ProviderRun]:
+        """Yield Progress, then every provider's run, forward and then backward."""
+        yield from launches_timing.measure(self.case, probe().kind)
+
+
+@dataclass(frozen=True)
+class TuneJob:
+    """Find the settings that run an algorithm's kernel fastest, on a GPU."""
+
+    algorithm: str
+    case: Case
+
+    def run(self) -> Iterator[Progress | tune.TuneResult]:
+        """Yield Progress "tuning", then the TuneResult."""
+        yield from tune.tune(ALGORITHMS[self.algorithm], self.case, probe())
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from benchmarks import tile_report
+from benchmarks import softmax_matrix, tile_report
 from benchmarks.messages import JobFailed
 from benchmarks.results import CheckResult, Device, QuickResult, TileCheckResult
 from kernels import ALGORITHMS
@@ -15,10 +16,11 @@ from kernels.errors import InputError
 from kernels.inputs import Case
 from kernels.trace import encode
 
-Outcome = CheckResult | TileCheckResult | QuickResult | JobFailed | InputError
+Result = CheckResult | TileCheckResult | QuickResult | softmax_matrix.SoftmaxResult
+Outcome = Result | JobFailed | InputError
 
 ROW = "{:15} {:8} {:>12} {:>6} {:7} {:>9} {:>9} {:>8} {:>8}  {:18} {}"
-GROUP = "{:15} {:8} {:>11} {:>10} {:>9} {:>9} {:>9}  {:18}"
+GROUP = "{:15} {:8} {:>9} {:>10} {:>9} {:>9} {:>6} {:>5} {:>8} {:>8}  {:15} {}"
 MAX_EXAMPLES = 12  # of failed checks that a summary lists
 NOT_IN_JSON = ("device", "maps", "map_step", "histogram", "rows", "state_maps", "state_step")
 
@@ -43,22 +45,34 @@ def overflow_is_due(result: CheckResult) -> bool:
 def is_right(outcome: Outcome) -> bool:
     """Whether a check gave what it should: passed, or overflowed where that is the lesson."""
     if not isinstance(outcome, CheckResult):
-        return tile_report.is_right(outcome)
+        return tile_report.is_right(outcome) or softmax_matrix.is_right(outcome)
     return outcome.verdict == "passed" or (
         outcome.verdict == "overflowed" and overflow_is_due(outcome)
     )
 
 
 def tables(outcomes: Sequence[tuple[str, Case, Outcome]], is_matrix: bool) -> list[str]:
-    """Return a table of the checks on rows and one of those on tiles; summed up for a matrix."""
-    on_rows = [each for each in outcomes if ALGORITHMS[each[0]].problem == "row"]
-    on_tiles = [each for each in outcomes if ALGORITHMS[each[0]].problem != "row"]
-    lines = (summary if is_matrix else rows)(on_rows) if on_rows else []
-    if on_rows and on_tiles:
-        lines.append("")
-    if on_tiles:
-        lines += (tile_report.summary if is_matrix else tile_report.rows)(on_tiles)
-    return lines
+    """Return a table of each kind of check: on rows, of softmax(x), on tiles.
+
+    Each is summed up for a matrix.
+    """
+    writers = {
+        "row": summary if is_matrix else rows,
+        softmax_matrix.NAME: softmax_matrix.summary,
+        "tiles": tile_report.summary if is_matrix else tile_report.rows,
+    }
+    kinds: dict[str, list] = {kind: [] for kind in writers}
+    for outcome in outcomes:
+        kinds[_kind(outcome[0])].append(outcome)
+    tables_of = [writers[kind](found) for kind, found in kinds.items() if found]
+    return [line for table in tables_of for line in ("", *table)][1:]
+
+
+def _kind(name: str) -> str:
+    """Return which table the checks of an algorithm stand in."""
+    if name not in ALGORITHMS:
+        return softmax_matrix.NAME
+    return "row" if ALGORITHMS[name].problem == "row" else "tiles"
 
 
 def rows(outcomes: Iterable[tuple[str, Case, Outcome]]) -> list[str]:
@@ -86,8 +100,8 @@ def _row(name: str, case: Case, outcome: Outcome) -> str:
         outcome.path,
         f"{outcome.kernel.max_abs:.1e}",
         f"{outcome.torch.max_abs:.1e}",
-        f"{outcome.kernel.max_ulp:.2f}",
-        f"{outcome.torch.max_ulp:.2f}",
+        _short(outcome.kernel.max_ulp),
+        _short(outcome.torch.max_ulp),
         _ulps(outcome.state_ulps),
         _verdict(outcome),
     )
@@ -100,9 +114,16 @@ def _verdict(result: CheckResult) -> str:
         faults.append(f"{result.kernel.n_mismatched} mismatched")
     if result.n_unwritten:
         faults.append(f"{result.n_unwritten} unwritten")
+    if result.n_outside:
+        faults.append(f"{result.n_outside} outside")
     if result.verdict == "failed":
         faults.append(f"tolerance {result.tolerance:.1e}")
     return f"{result.verdict} ({', '.join(faults)})" if faults else result.verdict
+
+
+def _short(ulps: float) -> str:
+    """Return ULPs in a column's width: of outputs that are nearly 0 there may be very many."""
+    return f"{ulps:.2f}" if ulps < 1e4 else f"{ulps:.1e}"
 
 
 def _ulps(state_ulps: dict[str, float]) -> str:
@@ -115,12 +136,14 @@ def _ulps(state_ulps: dict[str, float]) -> str:
 def summary(outcomes: Sequence[tuple[str, Case, Outcome]]) -> list[str]:
     """Return a line for each algorithm and dtype with the worst of its checks, then the failures.
 
-    ULPs of what overflowed are left out.
+    The ratio is of the kernel's error to torch's in the same case, the worst over cases. "floor"
+    counts the cases with a ratio over 2 that pass by the stated floor: there torch is exact or
+    nearly so. What overflowed is left out of errors, ratios and ULPs.
     """
     lines = [
         GROUP.format(
-            "algorithm", "dtype", "right", "overflowed", "max error", "ULPs", "torch's",
-            "state ULPs",
+            "algorithm", "dtype", "right", "overflowed", "error", "torch's", "ratio", "floor",
+            "ULPs", "torch's", "path", "state ULPs",
         )
     ]  # fmt: skip
     groups: dict[tuple[str, str], list[Outcome]] = {}
@@ -129,11 +152,17 @@ def summary(outcomes: Sequence[tuple[str, Case, Outcome]]) -> list[str]:
     for (name, dtype), group in groups.items():
         lines.append(_group(name, dtype, group))
     wrong = [outcome for outcome in outcomes if not is_right(outcome[2])]
-    if wrong:
-        lines += ["", f"{len(wrong)} not right, the first of them:"]
-        for name, case, outcome in wrong[:MAX_EXAMPLES]:
-            lines.append(f"[{case.preset}] {_row(name, case, outcome)}")
+    lines += ["", f"{len(outcomes)} checks, {len(wrong)} failed."]
+    for name, case, outcome in wrong[:MAX_EXAMPLES]:
+        lines.append(f"[{case.preset}, {case.layout}] {_row(name, case, outcome)}")
     return lines
+
+
+def ratio(error: float, torch_error: float) -> float:
+    """Return how many times torch's error a kernel's is; 0 of none, inf where torch has none."""
+    if not error:
+        return 0.0
+    return error / torch_error if torch_error else math.inf
 
 
 def _group(name: str, dtype: str, group: Sequence[Outcome]) -> str:
@@ -144,14 +173,20 @@ def _group(name: str, dtype: str, group: Sequence[Outcome]) -> str:
     for result in results:
         for field, ulps in result.state_ulps.items():
             state[field] = max(state.get(field, 0.0), ulps)
+    passed = [result for result in finite if result.verdict == "passed"]
+    ratios = [ratio(result.kernel.max_abs, result.torch.max_abs) for result in passed]
     return GROUP.format(
         name,
         dtype,
         f"{sum(map(is_right, group))}/{len(group)}",
         len(results) - len(finite),
         f"{max((r.kernel.max_abs for r in finite), default=0.0):.1e}",
-        f"{max((r.kernel.max_ulp for r in finite), default=0.0):.2f}",
-        f"{max((r.torch.max_ulp for r in finite), default=0.0):.2f}",
+        f"{max((r.torch.max_abs for r in finite), default=0.0):.1e}",
+        f"{max((each for each in ratios if each < math.inf), default=0.0):.2f}",
+        sum(each > 2 for each in ratios),
+        _short(max((r.kernel.max_ulp for r in finite), default=0.0)),
+        _short(max((r.torch.max_ulp for r in finite), default=0.0)),
+        ", ".join(sorted({result.path for result in results})),
         _ulps(state),
     )
 

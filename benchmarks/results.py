@@ -68,6 +68,7 @@ class RowDetail:
     kernel_state, mirror_state   field -> [n_blocks], and "acc" -> [n_blocks, head_dim]
     state_ulps    field -> [n_blocks] float32 ULPs between the two, the largest over acc's columns;
                   inf where one is finite and the other not
+    inputs        the row inputs by name, [n_cols], where outputs stand in the same columns
     """
 
     row: int
@@ -75,6 +76,7 @@ class RowDetail:
     kernel_state: Mapping[str, np.ndarray]
     mirror_state: Mapping[str, np.ndarray]
     state_ulps: Mapping[str, np.ndarray]
+    inputs: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,10 @@ class CheckResult:
     state_ulps  field -> the largest distance over all ``n_state_rows`` rows that were compared
     extra       the extra outputs, such as "lse": errors against float64, in float32 ULPs of each
                 value; these must be right too for a check to pass
+    output      the compared output's name
+    n_outside   elements around the output that the kernel wrote by mistake
+    softmax_path, softmax_reason  of a softmax, the path that `kernels.softmax.paths` would take for
+                these sizes on this device, and why, in English; "" of others
     """
 
     case: Case
@@ -126,6 +132,10 @@ class CheckResult:
     state_ulps: Mapping[str, float]
     n_compared: int = 0
     extra: Mapping[str, ErrorStats] = field(default_factory=dict)
+    output: str = "y"
+    n_outside: int = 0
+    softmax_path: str = ""
+    softmax_reason: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The kernel's testimony: its m, l, alpha and acc after every block, held against the mirror's."""
+"""The kernel's testimony: its own variables after every block, held against the mirror's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.ulp import distance, spacing
-from kernels.algorithm import Algorithm
+from kernels.algorithm import Algorithm, largest_magnitude
+from kernels.problems import row_of
 from kernels.trace import Trace
 
 State = dict[str, np.ndarray]
@@ -49,6 +50,18 @@ def mirror_state(entry: Algorithm, trace: Trace) -> State:
     return state
 
 
+def mirror_scales(trace: Trace) -> dict[str, float]:
+    """Return the magnitude at which a field's ULPs are counted, of fields that can cancel to 0.
+
+    delta is a sum of terms of either sign: at its largest term, or at its own largest value.
+    """
+    terms = [step.values["t"] for step in trace.steps if "t" in step.values]
+    sums = [step.values["delta"] for step in trace.steps if "delta" in step.values]
+    if not terms:
+        return {}
+    return {"delta": largest_magnitude(np.concatenate([*terms, np.atleast_1d(sums)]))}
+
+
 def kernel_state(entry: Algorithm, captured: np.ndarray) -> State:
     """Return one row's captured state [n_blocks, n_fields] by field, as `mirror_state` does."""
     state: State = {}
@@ -64,26 +77,33 @@ def kernel_state(entry: Algorithm, captured: np.ndarray) -> State:
     return state
 
 
-def state_ulps(kernel: State, mirror: State) -> State:
+def state_ulps(kernel: State, mirror: State, scales: Mapping[str, float] | None = None) -> State:
     """Return field -> [n_blocks]: float32 ULPs between the two, inf where only one is finite.
 
-    Scalars by `ulp.distance`. acc, whose elements can cancel to nearly 0, in units of the spacing
-    at the row's largest |acc| of that block, the largest over its columns.
+    Scalars by `ulp.distance`, or at the magnitude that ``scales`` gives. acc, whose elements can
+    cancel to nearly 0, in units of the spacing at the row's largest |acc| of that block, the
+    largest over its columns.
     """
     ulps: State = {}
     for field, ours in kernel.items():
         theirs = mirror[field]
-        if field != "acc":
+        if field == "acc":
+            scale = np.max(np.where(np.isfinite(theirs), np.abs(theirs), 0), axis=1, initial=0)
+            ulps[field] = _apart(ours, theirs, scale[:, None]).max(axis=1, initial=0.0)
+        elif scales and field in scales:
+            ulps[field] = _apart(ours, theirs, np.array(scales[field]))
+        else:
             ulps[field] = distance(ours, theirs)
-            continue
-        scale = np.max(np.where(np.isfinite(theirs), np.abs(theirs), 0), axis=1, initial=0)
-        with np.errstate(all="ignore"):
-            apart = np.abs(ours.astype(np.float64) - theirs) / spacing(scale, "float32")[:, None]
-        same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
-        comparable = np.isfinite(ours) & np.isfinite(theirs)
-        apart = np.where(comparable, apart, np.where(same, 0.0, np.inf))
-        ulps[field] = apart.max(axis=1, initial=0.0)
     return ulps
+
+
+def _apart(ours: np.ndarray, theirs: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Return the distances in the spacing at ``scale``; 0 of the same NaN or infinity."""
+    with np.errstate(all="ignore"):
+        apart = np.abs(ours.astype(np.float64) - theirs) / spacing(scale, "float32")
+    same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+    comparable = np.isfinite(ours) & np.isfinite(theirs)
+    return np.where(comparable, apart, np.where(same, 0.0, np.inf))
 
 
 def rows_to_compare(n_rows: int, worst_row: int, n_wanted: int) -> list[int]:
@@ -115,8 +135,7 @@ def compare_rows(
     """Return row -> RowState for ``rows`` of captured [n_rows, n_blocks, n_fields]."""
     states = {}
     for row in rows:
-        inputs = {name: array if name == "v" else array[row] for name, array in arrays.items()}
-        mirror = mirror_state(entry, entry.trace(inputs, block, dtype))
-        kernel = kernel_state(entry, captured[row])
-        states[row] = RowState(kernel, mirror, state_ulps(kernel, mirror))
+        trace = entry.trace(row_of(entry, arrays, row), block, dtype)
+        mirror, kernel = mirror_state(entry, trace), kernel_state(entry, captured[row])
+        states[row] = RowState(kernel, mirror, state_ulps(kernel, mirror, mirror_scales(trace)))
     return states

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchmarks.check import POISON, quiet, wait
 from benchmarks.results import Device
+from benchmarks.row_run import POISON, quiet, wait
 from kernels.algorithm import Algorithm
 from kernels.tiles import Tiles
 

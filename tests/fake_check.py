@@ -9,10 +9,11 @@ import numpy as np
 
 from benchmarks import compare, states, tile_check, tile_states
 from benchmarks.results import CheckResult, Device, RowDetail, TileCheckResult
+from benchmarks.row_tolerances import has_no_maximum
 from benchmarks.tile_run import TileRan
 from kernels import ALGORITHMS
 from kernels.inputs import Case, make_matrix, round_to
-from kernels.problems import arrays_for, schedule_for
+from kernels.problems import arrays_for, row_of, schedule_for
 
 VERSIONS = {"triton": "3.7.1", "torch": "2.13.0", "numpy": "2.4.6", "python": "3.12.3"}
 CPU = Device("interpreter", "CPU", reason="no_driver", versions=VERSIONS)
@@ -27,25 +28,42 @@ REFUSAL = "Flash attention requires q, k, v to have a head dimension of at most 
 PICTURE = Case(n_rows=40, n_cols=1000, block=128, head_dim=32)
 
 
-def numpy_torch(arrays: dict, dtype: str) -> np.ndarray:
-    """Return what stands in for torch: float32, the whole row at once."""
+def numpy_softmax(x: np.ndarray) -> np.ndarray:
+    """Return softmax(x) in float32, the whole row at once."""
+    p = np.exp(x - x.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True)
+
+
+# What stands in for torch, by the expression an entry names.
+NUMPY = {
+    "torch.softmax(x, -1)": numpy_softmax,
+    "torch.softmax(x, -1) @ v": lambda x, v: numpy_softmax(x) @ v,
+    "torch.softmax(x, -1) + x * y": lambda x, y: numpy_softmax(x) + x * y,
+    "aten._softmax_backward_data(dy, y, -1)": lambda y, dy: (
+        y * (dy - (y * dy).sum(axis=1, keepdims=True))
+    ),
+    "x + y": lambda x, y: x + y,
+}
+
+
+def numpy_torch(entry, arrays: dict, dtype: str) -> np.ndarray:
+    """Return what stands in for torch: float32, rounded to ``dtype``."""
     with np.errstate(all="ignore"):
-        p = np.exp(arrays["x"] - arrays["x"].max(axis=1, keepdims=True))
-        y = p / p.sum(axis=1, keepdims=True)
-        return round_to(y @ arrays["v"] if "v" in arrays else y, dtype)
+        inputs = (arrays[name] for name in entry.inputs)
+        return round_to(NUMPY[entry.torch_expression](*inputs), dtype)
 
 
 def check(name: str, case: Case = SMALL, device: Device = CPU, spoil=None) -> CheckResult:
     """Return a CheckResult of ``case``; ``spoil`` may change the stand-in kernel's outputs."""
     entry = ALGORITHMS[name]
-    arrays = make_matrix(case, entry.has_values)
+    arrays = make_matrix(case, entry.draws)
     exact = np.asarray(entry.reference(arrays)[entry.output])
-    inputs = [{**arrays, "x": row} for row in arrays["x"]]
+    inputs = [row_of(entry, arrays, row) for row in range(case.n_rows)]
     traces = [entry.trace(one, case.block, case.dtype) for one in inputs]
     kernel = np.stack([trace.outputs[entry.output] for trace in traces])
     if spoil is not None:
         spoil(kernel)
-    torch = numpy_torch(arrays, case.dtype)
+    torch = numpy_torch(entry, arrays, case.dtype)
     ulp = compare.row_ulp(exact, case.dtype)
     sides = {
         "kernel": compare.compare(kernel, exact, ulp),
@@ -54,7 +72,9 @@ def check(name: str, case: Case = SMALL, device: Device = CPU, spoil=None) -> Ch
     }
     step = compare.map_step(*exact.shape)
     worst = sides["kernel"].worst_row()
-    kept = {row: _state(entry, traces[row]) for row in states.rows_to_compare(len(exact), worst, 5)}
+    kept = states.rows_to_compare(len(exact), worst, 5)
+    kept = {row: _state(entry, traces[row]) for row in kept}
+    shown = () if entry.has_values else entry.rows
     tolerance = max(2 * sides["torch"].stats.max_abs, 1e-6)
     block = traces[0].sizes["block"]
     return CheckResult(
@@ -65,7 +85,7 @@ def check(name: str, case: Case = SMALL, device: Device = CPU, spoil=None) -> Ch
         n_programs=case.n_rows,
         block=block,
         n_blocks=-(-case.n_cols // block),
-        verdict=_verdict(sides["kernel"].stats, tolerance, "m" in entry.captured),
+        verdict=_verdict(sides["kernel"].stats, tolerance, has_no_maximum(entry)),
         tolerance=tolerance,
         kernel=sides["kernel"].stats,
         torch=sides["torch"].stats,
@@ -81,6 +101,7 @@ def check(name: str, case: Case = SMALL, device: Device = CPU, spoil=None) -> Ch
                 state.kernel,
                 state.mirror,
                 state.ulps,
+                {name: arrays[name][row] for name in shown},
             )
             for row, state in kept.items()
         ),
@@ -90,9 +111,10 @@ def check(name: str, case: Case = SMALL, device: Device = CPU, spoil=None) -> Ch
         n_same_bits=int((sides["between"].ulps == 0).sum()),
         n_unwritten=0,
         n_masked_rows=0,
-        n_state_rows=len(kept),
+        n_state_rows=len(kept) if entry.captured else 0,
         state_ulps={f: _largest(kept.values(), f) for f in entry.captured},
         extra={},
+        output=entry.output,
     )
 
 
@@ -110,10 +132,10 @@ def _largest(kept, field: str) -> float:
     return max(float(state.ulps[field].max()) for state in kept)
 
 
-def _verdict(kernel, tolerance: float, subtracts_maximum: bool) -> str:
+def _verdict(kernel, tolerance: float, may_overflow: bool) -> str:
     """Return the verdict that the numbers give."""
     if kernel.n_mismatched:
-        return "failed" if subtracts_maximum else "overflowed"
+        return "overflowed" if may_overflow else "failed"
     return "passed" if kernel.max_abs <= tolerance else "failed"
 
 

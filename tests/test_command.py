@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import threading
 import time
@@ -9,12 +10,13 @@ import time
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import matrix, report
+from benchmarks import layouts, matrix, report, softmax_matrix
 from benchmarks.jobs import QuickJob
 from benchmarks.messages import JobFailed
 from benchmarks.results import QuickOutput, QuickResult
 from kernels import ALGORITHMS
-from kernels.inputs import DTYPES, PRESETS, Case
+from kernels.inputs import DTYPES, ITEMSIZE, PRESETS, Case
+from kernels.softmax import paths
 from kernels.tiles import Tiles
 from tests.mirrored import CPU, judged, judged_tiles
 from tests.rows import ROWS
@@ -29,7 +31,7 @@ class FakeWorker:
     def device(self):
         return CPU
 
-    def run(self, job):
+    def run(self, job, time_limit_s=None):
         if self.failure:
             raise self.failure
         self.jobs.append((self, job))
@@ -109,7 +111,7 @@ def test_what_is_said_of_tiles_reaches_the_case(fake_worker, capsys):
 
 
 def test_a_matrix_is_shared_out_and_reported_in_order(fake_worker, monkeypatch, capsys, tmp_path):
-    def run(self, job):
+    def run(self, job, time_limit_s=None):
         time.sleep(0.002)  # or one worker would be done before the next begins
         return original(self, job)
 
@@ -132,7 +134,7 @@ def test_a_matrix_is_shared_out_and_reported_in_order(fake_worker, monkeypatch, 
 
 
 def test_an_interrupted_matrix_says_what_it_has(fake_worker, monkeypatch, capsys):
-    def run(self, job):
+    def run(self, job, time_limit_s=None):
         if len(FakeWorker.jobs) == 5 and threading.current_thread() is threading.main_thread():
             raise KeyboardInterrupt
         return original(self, job)
@@ -178,15 +180,104 @@ def test_a_usage_mistake_is_one_sentence_and_exits_with_2(fake_worker, capsys, a
 def test_the_matrix_has_every_preset_and_dtype_and_its_summary_is_short():
     jobs = list(matrix.jobs(on_gpu=False))
     assert len(jobs) == len(set(jobs))
-    assert {(j.algorithm, j.case.dtype, j.case.preset, j.case.n_cols) for j in jobs} == {
-        (a, d, p, c) for a in ROWS for d in DTYPES for p in PRESETS for c in matrix.COLS
-    }
-    on_gpu = list(matrix.jobs(on_gpu=True))
-    assert any(job.case.n_rows > 65_535 for job in on_gpu)
-    assert any(job.case.n_cols == 65_536 for job in on_gpu)
+    presets = {(j.algorithm, j.case.dtype, j.case.preset) for j in jobs}
+    assert presets == {(a, d, p) for a in ROWS for d in DTYPES for p in PRESETS}
     failed = JobFailed("crashed", signal="SIGSEGV")
     lines = report.summary([(job.algorithm, job.case, failed) for job in jobs])
-    assert len(lines) <= 60
+    assert len(lines) <= 60 and lines[1 + 3 * len(ROWS)] == ""
+    assert lines[2 + 3 * len(ROWS)] == f"{len(jobs)} checks, {len(jobs)} failed."
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_matrix_crosses_lengths_types_and_strides_on_a_gpu(name):
+    jobs = [job for job in matrix.jobs(on_gpu=True) if job.algorithm == name]
+    entry = ROWS[name]
+    seen = {(j.case.n_cols, j.case.dtype, j.case.layout) for j in jobs if j.case.preset == "normal"}
+    assert all(not job.keep for job in jobs) and any(j.case.n_rows > 65_535 for j in jobs)
+    for n_cols in (1, 7, 127, 781, 1000, 4097):
+        for dtype in DTYPES:
+            for layout in ("contiguous", "sliced", "transposed", "expanded"):
+                assert (n_cols, dtype, layout) in seen
+            assert ((n_cols, dtype, "scalar") in seen) == (len(entry.rows) == 2)
+    longest = {n_cols for n_cols, _, _ in seen}
+    assert max(longest) in (4097, 1_048_576)
+    if not entry.whole_row:
+        assert {j.case.block for j in jobs if j.case.n_cols == 1_048_576} >= {1024}
+        assert len({j.case.block for j in jobs if j.case.n_cols == 65_537}) == 2
+    for job in jobs:
+        lanes = 1 << (job.case.n_cols - 1).bit_length() if entry.whole_row else job.case.block
+        assert lanes / (32 * job.case.num_warps) <= 1024, "a thread holds at most so many"
+
+
+def test_softmax_is_checked_on_every_path_and_its_own_choice():
+    for on_gpu in (False, True):
+        jobs = list(softmax_matrix.jobs(on_gpu))
+        assert len(jobs) == len(set(jobs)) and {job.algorithm for job in jobs} == {"softmax"}
+        asked = {(j.path, j.case.dtype) for j in jobs}
+        assert asked == {(p, d) for p in (None, *paths.PATHS) for d in DTYPES}
+        assert {j.case.layout for j in jobs} == set(layouts.LAYOUTS)
+    left = {(j.case.n_cols, j.case.dtype, j.case.layout) for j in jobs if j.path is None}
+    assert {(n, d, y) for n in matrix.COLS for d in DTYPES for y in layouts.LAYOUTS} == left
+    planned = {
+        paths.plan(j.case.n_rows, j.case.n_cols, ITEMSIZE[j.case.dtype], (9, 0)).path
+        for j in jobs
+        if j.path is None
+    }
+    assert planned == set(paths.PATHS), "the plan takes every path somewhere"
+
+
+def softmax_checked(**changes):
+    """Return what a case of softmax(x) found, with ``changes``."""
+    output = QuickOutput("y", 2e-7, 1e-7, 2e-7, True, 0, 0, 0, 0)
+    found = {"planned": "online", "path": "online", "is_copied": False, "verdict": "passed"}
+    return softmax_matrix.SoftmaxResult(
+        Case(n_cols=50_257), None, outputs=(output,), **{**found, **changes}
+    )
+
+
+def test_softmax_on_another_path_than_planned_fails_the_command(fake_worker, monkeypatch, capsys):
+    found = iter([softmax_checked(), softmax_checked(path="single", verdict="failed")])
+
+    def run(self, job, time_limit_s=None):
+        assert time_limit_s > 60, "a long row compiles for longer than a page would wait"
+        yield next(found)
+
+    monkeypatch.setattr(FakeWorker, "run", run)
+    both = list(softmax_matrix.jobs(False))[:2]
+    monkeypatch.setattr(softmax_matrix, "jobs", lambda on_gpu: both)
+    assert command.main(["check", "--matrix", "--algorithm", "softmax", "--workers", "1"]) == 1
+    out = capsys.readouterr().out
+    assert "2 checks, 1 failed." in out
+    assert "asked for none, planned online, ran single): the wrong path" in out
+    assert [line.split()[2:4] for line in out.splitlines() if line.startswith("y ")] == [
+        ["single", "1/1"],
+        ["online", "1/1"],
+    ]
+
+
+def test_softmax_alone_is_no_algorithm_to_check_once(fake_worker, capsys):
+    assert command.main(["check", "--algorithm", "softmax"]) == 2
+    assert "algorithm must be one of" in capsys.readouterr().err
+
+
+def summed_up(name, dtype, errors):
+    """Return the one line of checks with these (kernel's, torch's) errors; all have passed."""
+    result = judged(name, Case("normal", 2, 8, 4, dtype=dtype))
+    outcomes = []
+    for ours, theirs in errors:
+        kernel, torch = (
+            dataclasses.replace(result.kernel, max_abs=error) for error in (ours, theirs)
+        )
+        each = dataclasses.replace(result, kernel=kernel, torch=torch, verdict="passed")
+        outcomes.append((name, each.case, each))
+    return report.summary(outcomes)[1].split()
+
+
+def test_a_summary_tells_the_worst_ratio_and_how_many_pass_by_the_floor():
+    errors = [(3e-7, 1e-7), (5e-7, 4e-7), (1e-8, 0.0), (0.0, 2e-7)]
+    line = summed_up("vector_add", "float16", errors)
+    assert line[:4] == ["vector_add", "float16", "4/4", "0"]
+    assert line[4:8] == ["5.0e-07", "4.0e-07", "3.00", "2"]
 
 
 def test_a_result_is_a_plain_record():

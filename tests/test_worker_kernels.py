@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 from benchmarks.jobs import CheckJob, DeviceJob, QuickJob
+from benchmarks.layouts import LAYOUTS
 from benchmarks.results import CheckResult, Progress, QuickResult, TileCheckResult
+from benchmarks.softmax_matrix import SoftmaxJob
 from benchmarks.worker import JobFailed, Worker
 from kernels import ALGORITHMS
 from kernels.inputs import Case
+from kernels.softmax.paths import BACKWARD_PATHS, PATHS
 from tests.rows import ROWS
 from tests.worker_jobs import Count, Sleep
 from tests.workers import failure, results, started, with_patched_device
@@ -36,8 +39,10 @@ def test_a_check_says_its_stages_and_ends_with_a_result(real_worker, name):
             stages.append(last.stage)
     assert stages == ["inputs", "kernel", "compare"]
     assert isinstance(last, CheckResult)
-    assert last.verdict == "passed" and last.n_unwritten == 0
-    assert max(last.state_ulps.values()) <= 8
+    assert last.verdict == "passed" and last.n_unwritten == last.n_outside == 0
+    assert set(last.state_ulps) == set(ROWS[name].captured)
+    assert max(last.state_ulps.values(), default=0) <= 8
+    assert bool(last.softmax_path) == (ROWS[name].output == "y")
     assert last.device == real_worker.device()
 
 
@@ -55,6 +60,24 @@ def test_a_check_on_tiles_ends_with_a_result(real_worker, name):
     for short, full in zip(quick.outputs, result.outputs, strict=True):
         assert short.error == pytest.approx(full.kernel.max_abs, rel=1e-9)
         assert short.tolerance == pytest.approx(full.tolerance, rel=1e-9)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS[1:])
+@pytest.mark.parametrize("name", [name for name, entry in ROWS.items() if len(entry.rows) == 2])
+def test_a_check_of_any_strides_passes_with_nothing_written_beside(real_worker, name, layout):
+    case = Case("normal", 3, 20, 8, layout=layout)
+    (result,) = results(real_worker, CheckJob(name, case, keep=False))
+    assert (result.verdict, result.n_outside, result.case.layout) == ("passed", 0, layout)
+
+
+@pytest.mark.parametrize("path", [None, *PATHS])
+def test_softmax_takes_the_path_that_is_planned_or_asked_for(real_worker, path):
+    case = Case("normal", 2, 70, dtype="float16", layout="scalar")
+    (result,) = results(real_worker, SoftmaxJob(case, path))
+    assert result.verdict == "passed", result
+    assert result.path == result.planned == (path or result.path)
+    gradients = ["dx", *(f"dx, {name}" for name in BACKWARD_PATHS if path is None)]
+    assert [output.name for output in result.outputs] == ["y", *gradients]
 
 
 def test_a_block_that_is_too_small_is_one_sentence(real_worker):
