@@ -22,7 +22,7 @@ with mock.patch("inspect.getfile", side_effect=OSError("no stubs")):
     import gradio as gr
 
     from viz import theme
-    from viz.tabs import lesson, memory, run
+    from viz.tabs import launches, lesson, memory, run
     from viz.tabs.header import Header, header_value
     from viz.tabs.page import WAITING, Page, known_device, merge
     from viz.tabs.watch import WATCH_CSS, WatchTab
@@ -45,6 +45,8 @@ def build(worker: Worker) -> gr.Blocks:
                 ran = run.build(page)
             with page.label(gr.Tab("Memory", id="memory"), label="tab.memory"):
                 memory.build(page)
+            with page.label(gr.Tab("Launches", id="launches"), label="tab.launches"):
+                launches.build(page)
             with page.label(gr.Tab("Lesson", id="lesson"), label="tab.lesson"):
                 lesson.build(page)
         watch.listen()

@@ -125,7 +125,7 @@ def lines(case: MemoryCase, run: MemoryRun | None) -> tuple[MemoryLine, ...]:
 def measure(case: MemoryCase, device_kind: str) -> Iterator[Progress | MemoryPoint]:
     """Yield a Progress and a MemoryPoint for every length and provider, the shortest first."""
     if device_kind != "gpu":
-        raise InputError("needs_gpu", "Memory is measured on a GPU, and there is none here.")
+        raise InputError("needs_gpu", "This is measured on a GPU, and there is none here.")
     import torch
 
     for length in case.lengths:

@@ -34,6 +34,7 @@ from viz.figures import memory_words
 from viz.figures.base import payload
 from viz.figures.sizes import size
 from viz.locales import LANGUAGES
+from viz.tabs import measured
 from viz.tabs import memory as tab
 
 FUSED, STAGES, MATH, FLASH = memory.PROVIDERS
@@ -418,7 +419,7 @@ def test_a_recording_is_shown_for_its_own_case_and_ones_own_points_come_first():
 
 
 def test_the_button_acts_on_a_gpu_only():
-    assert tab.button(GPU, "en")["interactive"] is True
-    assert tab.button(CPU, "en")["interactive"] is False
-    assert tab.button(CPU, "en")["value"] == "No GPU here to measure"
-    assert tab.button(None, "en")["interactive"] is False
+    assert measured.button(GPU, "en")["interactive"] is True
+    assert measured.button(CPU, "en")["interactive"] is False
+    assert measured.button(CPU, "en")["value"] == "No GPU here to measure"
+    assert measured.button(None, "en")["interactive"] is False

@@ -163,7 +163,9 @@ _PAGE_CSS = """
 .gradio-container .wrap-inner { padding: 0 4px 0 8px; }
 .gradio-container .tab-wrapper { height: 32px; padding: 0; margin: 0; }
 .gradio-container .tab-container { height: 32px; }
-.gradio-container .tab-container button { height: 32px; padding: 0 16px; font-size: 14.5px; }
+.gradio-container .tab-container button {
+  height: 32px; padding: 0 clamp(8px, 2.3vw, 16px); font-size: 14.5px;
+}
 .gradio-container .tab-container button.selected { color: var(--bw-focus-text); }
 .gradio-container .tab-container button.selected::after {
   background: var(--bw-focus); height: 2px;

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
+from benchmarks.launches_results import LaunchRun
 from benchmarks.memory_results import MemoryCase, MemoryLine, MemoryRun, Traffic
 from viz.figures.prose import rich, say
 from viz.figures.sizes import size, slope, times
@@ -25,7 +26,7 @@ def case_words(case: MemoryCase, language: str) -> str:
     )
 
 
-def run_words(run: MemoryRun, language: str) -> str:
+def run_words(run: MemoryRun | LaunchRun, language: str) -> str:
     """Return where a run's numbers come from: a recording's GPU and date, or this GPU."""
     key = "memory.from.recorded" if run.date else "memory.from.here"
     return text(language, key, name=run.device.name, date=run.date)
@@ -54,8 +55,8 @@ def memory_headline(lines: tuple, case: MemoryCase, run: MemoryRun | None, langu
     where = text(language, "memory.from.formula") if run is None else run_words(run, language)
     kind = "bw-formula" if run is None else "bw-run"
     eyebrow = ["p", {"class": f"bw-eyebrow {kind}"}, ["b", {}, where], " · "]
-    versions = _versions(run) if run else ""
-    about = [case_words(case, language), *([versions] if versions else [])]
+    ran_with = versions(run) if run else ""
+    about = [case_words(case, language), *([ran_with] if ran_with else [])]
     fused, stages = of_role(lines, "fused"), of_role(lines, "stages")
     key, k, measured = _case_of_caption(fused, stages, case)
     wide = told(stages, k, measured and key != "outgrown")
@@ -84,7 +85,7 @@ def _case_of_caption(fused: MemoryLine, stages: MemoryLine, case: MemoryCase) ->
     return "predicted", len(case.lengths) - 1, False
 
 
-def _versions(run: MemoryRun) -> str:
+def versions(run: MemoryRun | LaunchRun) -> str:
     """Return "torch 2.13.0 · triton 3.7.1 · driver 570.86"."""
     known = (name for name in ("torch", "triton", "driver") if name in run.device.versions)
     return " · ".join(f"{name} {run.device.versions[name]}" for name in known)
@@ -227,7 +228,7 @@ def reads(traffic: Traffic, language: str) -> list:
         block_n=traffic.block_n,
         length=last,
     )
-    return [_table_of(title, heads, body), ["p", {"class": "bw-how"}, *total]]
+    return [table_of(title, heads, body), ["p", {"class": "bw-how"}, *total]]
 
 
 def claims(lines: tuple, traffic: Traffic, language: str) -> list:
@@ -263,29 +264,36 @@ def claims(lines: tuple, traffic: Traffic, language: str) -> list:
 
 
 def recordings(
-    runs: Iterable[MemoryRun], shown: MemoryRun | None, refused: Iterable[str], language: str
+    runs: Iterable[MemoryRun | LaunchRun],
+    shown: MemoryRun | LaunchRun | None,
+    refused: Iterable[str],
+    language: str,
+    named: Callable = case_words,
+    nothing: str = "memory.recorded.none",
 ) -> list:
-    """Return which recorded runs there are besides the one shown, and which files were refused."""
+    """Return which recorded runs there are besides the one shown, and which files were refused.
+
+    ``named`` says a run's case in a language, ``nothing`` is the key of what to say of no runs.
+    """
     others = [run for run in runs if run != shown]
     said = [["p", {"class": "bw-how bw-refused"}, f"✕ {sentence}"] for sentence in refused]
     if others:
         words = [
-            ["li", {}, f"{run_words(run, language)}: {case_words(run.case, language)}"]
-            for run in others
+            ["li", {}, f"{run_words(run, language)}: {named(run.case, language)}"] for run in others
         ]
         said += [["p", {"class": "bw-how"}, text(language, "memory.recorded.others")]]
         said += [["ul", {"class": "bw-how"}, *words]]
     elif shown is None:
-        said.append(["p", {"class": "bw-how"}, text(language, "memory.recorded.none")])
+        said.append(["p", {"class": "bw-how"}, text(language, nothing)])
     return said
 
 
 def _table(title: str, case: MemoryCase, rows: list) -> list:
     """Return a table over the lengths."""
-    return _table_of(title, [str(length) for length in case.lengths], rows, "T")
+    return table_of(title, [str(length) for length in case.lengths], rows, "T")
 
 
-def _table_of(title: str, heads: list[str], rows: list, corner: str = "") -> list:
+def table_of(title: str, heads: list[str], rows: list, corner: str = "") -> list:
     """Return a table that scrolls by itself where it is too wide; studied rows are bold."""
     top = [["th", {"scope": "col"}, name] for name in (corner, *heads)]
     body = [

@@ -1,0 +1,52 @@
+"""The Launches tab in a real browser, without a GPU: what can be chosen, said and seen."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks import recorded
+from benchmarks.worker import Worker
+from tests.test_launches import RUN
+from tests.workers import WITHOUT_TORCH, served, with_patched_device
+from viz.locales import text
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """An app with one recorded run, whose worker says at once that there is no GPU."""
+    folder = tmp_path_factory.mktemp("recorded")
+    recorded.write(RUN, folder)
+    worker = Worker(environment=with_patched_device(tmp_path_factory.mktemp("cpu"), WITHOUT_TORCH))
+    worker.start()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recorded.read_all, "__defaults__", (folder,))
+        with served(worker) as url:
+            yield f"{url}/"
+    worker.close()
+
+
+def test_the_tab_shows_a_recording_follows_its_controls_and_fits_a_phone(address, visit):
+    visited = visit(address, viewport={"width": 390, "height": 844})
+    page = visited.page
+    page.get_by_role("tab", name=text("en", "tab.launches"), exact=True).click()
+    page.locator("#launches-measure", has_text=text("en", "memory.measure.no_gpu")).wait_for()
+    assert page.locator("#launches-measure").is_disabled()
+    page.locator("#launches-timeline-headline", has_text="3.00× less").wait_for()
+    # A bar a launch: three of torch's, none of the one that could not run, one of ours.
+    page.locator("#launches-timeline-plot .js-plotly-plot .bars .point").nth(3).wait_for()
+    assert page.locator("#launches-timeline-plot .bars .point").count() == 4
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+    page.locator("#launches-direction input").click()
+    page.get_by_role("option", name=text("en", "launches.backward"), exact=True).click()
+    page.locator("#launches-bytes-headline", has_text="101 MB").wait_for()
+    page.locator("#launches-claim", has_text="12 passes over memory become 5").wait_for()
+    page.locator("#launches-size input").fill("4 × 99999")
+    page.locator("#launches-size input").press("Enter")
+    page.locator("#launches-note .bw-fault", has_text="got 99999").wait_for()
+    assert "101 MB" in page.locator("#launches-bytes-headline").inner_text()
+    page.get_by_text("中文", exact=True).click()
+    page.locator("#launches-direction", has_text=text("zh", "launches.direction")).wait_for()
+    assert not visited.errors
