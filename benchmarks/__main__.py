@@ -2,6 +2,9 @@
 
     python -m benchmarks check      hold the kernels against torch and float64; see `check_command`
     python -m benchmarks memory     measure attention's peak memory; see `memory_command`
+    python -m benchmarks tune       find a kernel's fastest settings; see `tune_command`
+    python -m benchmarks export     compile kernels for a GPU, to take away; see `export_command`
+    python -m benchmarks launches   count and time launches of one formula; see `launches_command`
 
 Exits with 1 if a check failed, with 2 for a mistake in the arguments.
 """
@@ -13,9 +16,23 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from benchmarks import check_command, memory_command, report
+from benchmarks import (
+    check_command,
+    export_command,
+    launches_command,
+    memory_command,
+    report,
+    tune_command,
+)
 from benchmarks.worker import JobFailed, Worker
 from kernels.errors import InputError
+
+COMMANDS = {
+    "check": check_command,
+    "memory": memory_command,
+    "launches": launches_command,
+    "tune": tune_command,
+}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -31,12 +48,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     worker = Worker()
     try:
+        if options.command == "export":  # nothing runs here
+            return export_command.run(options)
         device = worker.device()
         print(report.device_line(device))
         if device.kind == "none":
             return 1
-        run = memory_command.run if options.command == "memory" else check_command.run
-        return run(worker, device, options)
+        return COMMANDS[options.command].run(worker, device, options)
     except InputError as error:
         print(error, file=sys.stderr)
         return 2
@@ -53,8 +71,9 @@ def _parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     parser = _Parser(prog="python -m benchmarks")
     commands = parser.add_subparsers(dest="command", required=True)
-    check_command.add_to(commands)
-    memory_command.add_to(commands)
+    for command in COMMANDS.values():
+        command.add_to(commands)
+    export_command.add_to(commands)
     return parser
 
 
