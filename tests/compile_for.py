@@ -23,13 +23,19 @@ os.environ["TRITON_DISABLE_LINE_INFO"] = "1"
 
 from kernels import ALGORITHMS
 
-POINTER = {name: "*fp32" for name in ("lse_ptr", "state_ptr", "o_part_ptr", "lse_part_ptr")}
+FLOAT32 = ("lse_ptr", "state_ptr", "o_part_ptr", "lse_part_ptr", "part_ptr")
+POINTER = {**dict.fromkeys(FLOAT32, "*fp32"), "count_ptr": "*i32"}
 CONSTEXPRS = {
     "BLOCK_N": 128,
     "BLOCK_D": 16,
     "HEAD_DIM": 16,
     "BLOCK_M": 64,
     "BLOCK_K": 32,
+    "BLOCK_S": 8,
+    "POLLS": 100,
+    "SCATTERED": False,
+    "LOAD_CACHE": "",
+    "STORE_CACHE": "",
     "GROUP_M": 4,
     "IS_CAUSAL": True,
     "PRECISION": "ieee",
