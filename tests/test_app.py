@@ -94,7 +94,7 @@ def test_watch_returns_the_mirrors_numbers(client):
     player, note = watch(client, algorithm="online_softmax", n_cols=37, block=8, seed=3)
     figure = player["figures"][0]
     choice = choose("normal", 37, 8, 4, "float32", 3)
-    trace = ROWS["online_softmax"].trace(make_arrays(choice, False), 8, "float32")
+    trace = ROWS["online_softmax"].trace(make_arrays(choice, {"x": "scores"}), 8, "float32")
     assert decode(figure["trace"]["outputs"]["y"]) == pytest.approx(trace.outputs["y"], rel=1e-6)
     assert note == "[]"
 

@@ -111,7 +111,7 @@ def test_the_script_is_python_and_makes_the_same_case(name, case):
     made = eval(ast.unparse(call), {"Case": Case, "inf": math.inf, "nan": math.nan})
     assert repr(made) == repr(case)
     assert f"from kernels.{name}.kernel import launch" in script
-    assert ("v = torch" in script) == ROWS[name].has_values
+    assert f'entry = ALGORITHMS["{name}"]' in script
     assert 'os.environ["TRITON_INTERPRET"]' in script
 
 
@@ -120,12 +120,36 @@ def test_the_script_for_a_gpu_asks_for_no_interpreter():
     assert "TRITON_INTERPRET" not in script and 'device="cuda"' in script
 
 
+@pytest.mark.parametrize("name", ["vector_add", "single_backward", "fused_chain"])
+def test_csv_has_the_inputs_beside_the_outputs(name):
+    result = check(name, Case(n_rows=3, n_cols=9, block=4))
+    first, *lines = csv.reader(io.StringIO(export.to_csv(result)))
+    inputs = ROWS[name].inputs
+    assert first == ["row", "column", *inputs, *export.CSV_COLUMNS[2:]]
+    for detail in result.rows:
+        for column in range(9):
+            line = lines[[d.row for d in result.rows].index(detail.row) * 9 + column]
+            assert [int(line[0]), int(line[1])] == [detail.row, column]
+            given = [float(detail.inputs[tensor][column]) for tensor in inputs]
+            assert [float(value) for value in line[2:4]] == given
+            assert float(line[4]) == detail.outputs["kernel"][column]
+
+
+def test_a_document_from_before_a_field_was_added_is_read():
+    result = check("online_softmax")
+    document = json.loads(export.to_json(result))
+    del document["softmax_path"], document["case"]["layout"], document["rows"][0]["inputs"]
+    read = export.from_json(json.dumps(document))
+    assert (read.softmax_path, read.case, read.rows[0].inputs) == ("", result.case, {})
+
+
 @pytest.mark.slow
 def test_the_script_runs_and_gives_the_kernels_outputs():
+    """One process runs the scripts of kernels that differ in what they take."""
     pytest.importorskip("triton")
-    script = export.to_python(
-        check("attention_row", Case(n_rows=2, n_cols=20, block=8, head_dim=3))
-    )
+    case = Case(n_rows=2, n_cols=20, block=8, head_dim=3)
+    names = ("attention_row", "vector_add", "single_backward", "fused_chain", "split_softmax")
+    script = "\n".join(export.to_python(check(name, case)) for name in names)
     done = subprocess.run(
         [sys.executable, "-c", script],
         cwd=Path(__file__).parent.parent,
@@ -134,4 +158,7 @@ def test_the_script_runs_and_gives_the_kernels_outputs():
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    assert "online 2" in done.stdout and "'lse'" in done.stdout
+    ran = ("online 2", "blocks 6", "single 2", "single 2", "split 6")
+    assert [line for line in done.stdout.splitlines() if line in ran] == list(ran)
+    for output in ("lse", "z", "dx", "y"):
+        assert f"'{output}'" in done.stdout

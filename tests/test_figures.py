@@ -182,6 +182,59 @@ def test_the_states_are_the_kernels_and_the_mirrors(picture):
     assert set(apart) != {"0"}
 
 
+@pytest.mark.parametrize(
+    ("name", "stairs", "bars"),
+    [
+        ("split_softmax", "m_part", "l_part"),
+        ("block_backward", "delta", None),
+        ("naive_softmax", None, "l"),
+    ],
+)
+def test_every_captured_field_is_drawn_and_named(name, stairs, bars):
+    detail = check(name, Case(n_rows=2, n_cols=40, block=16)).rows[0]
+    drawn = strictly(state.state_figure(detail, "en"))
+    lines = [t for t in drawn["data"] if t.get("mode") == "lines"]
+    assert [t["y"][::2] for t in lines] == (
+        [detail.mirror_state[stairs].astype(float).tolist()] if stairs else []
+    )
+    solid = [t["y"] for t in drawn["data"] if t["type"] == "bar"]
+    assert solid == ([detail.mirror_state[bars].astype(float).tolist()] if bars else [])
+    said = [note["text"] for note in drawn["layout"]["annotations"]]
+    margin = drawn["layout"]["margin"]["l"]
+    for field in filter(None, (stairs, bars)):
+        assert sum(f">{field}<" in text for text in said) == 2, "at its panel and at its ULPs"
+        assert margin >= state.GUTTER + state.LETTER * (len(field) - 1) - 1
+
+
+def test_a_gradients_ulps_say_what_they_are_counted_at():
+    result = check("block_backward", Case(n_rows=2, n_cols=40, block=16))
+    said = words(tables.state_words(result.state_ulps, result.rows[0], "here", "en"))
+    assert "ULPs of delta are those of its largest term." in said
+
+
+def test_inputs_stand_before_the_outputs_in_the_same_columns():
+    result = check("vector_add", Case(n_rows=2, n_cols=10, block=4))
+    detail = result.rows[0]
+    _, (_, _, (_, _, head, body)) = numbers(result, detail, "en")
+    names = [words(cell) for cell in head[2][2:]]
+    assert names[:6] == ["column", "x", "y", "kernel", "torch", "float64"]
+    for column, line in enumerate(body[2:]):
+        shown = [words(cell) for cell in line[2:]]
+        given = [numerals.exact(float(detail.inputs[name][column])) for name in "xy"]
+        assert shown[1:3] == given and shown[3] == numerals.exact(
+            float(detail.outputs["kernel"][column])
+        )
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_softmax_says_which_path_softmax_would_take_and_why(language):
+    told = {"softmax_path": "split", "softmax_reason": "split ran at 1,768 GB/s."}
+    result = dataclasses.replace(check("online_softmax"), **told)
+    said = tables.checked(result, language)
+    assert "split ran at 1,768 GB/s." in words(said) and ["code", {}, "split"] in said[-1]
+    assert "GB/s" not in words(tables.checked(check("vector_add"), language))
+
+
 def hand_made(m, l) -> RowDetail:
     """Return a row whose kernel and mirror have these m and l."""
     kept = {"m": np.array(m, np.float32), "l": np.array(l, np.float32)}
@@ -241,6 +294,7 @@ CAPTIONS = {
     "overflowed": "exp overflowed: 12 of 30",
     "overflowed_sum": "the sum l is ∞",
     "unwritten": "7 of 30 outputs were never written",
+    "outside": "12 elements beside the output were overwritten",
     "mismatched": "12 of 30 outputs are NaN or ∞ on one side only",
     "beyond": "is over the",
     "failed": "A check failed",
@@ -274,6 +328,7 @@ def made_to_say(key: str):
         "overflowed": lambda: change("overflowed", k={"n_mismatched": 12}),
         "overflowed_sum": lambda: change("overflowed"),
         "unwritten": lambda: change("failed", k={"n_mismatched": 7}, n_unwritten=7),
+        "outside": lambda: change("failed", n_outside=12),
         "mismatched": lambda: change("failed", k={"n_mismatched": 12}),
         "beyond": lambda: change("failed", k={"max_abs": 1.0}),
         "failed": lambda: change("failed"),

@@ -365,10 +365,12 @@ def cases_of(trace: Trace, refined: Mapping) -> set[tuple[str, str, str, int]]:
 def captions_of(name: str, phase: str, case: str, pass_index: int) -> list[str]:
     """Return the keys of a case's templates: the algorithm's own first, then those that all share.
 
+    Rows that one block holds share some that others do not.
     The second kernel of a grid, and the next, may have their own: ``load2``, ``store3``.
     """
     if name in ROWS:
-        return [f"caption.{name}.{phase}.{case}", f"caption.{phase}.{case}"]
+        whole = [f"caption.whole.{phase}.{case}"] * ROWS[name].whole_row
+        return [f"caption.{name}.{phase}.{case}", *whole, f"caption.{phase}.{case}"]
     own = [f"{phase}{pass_index + 1}"] * (pass_index > 0) + [phase]
     shared = [f"caption.tile.{phase}.{case}", f"caption.tile.any.{case}"]
     return [*(f"caption.{name}.{one}.{case}" for one in own), *shared]

@@ -264,9 +264,24 @@ def test_a_row_can_be_watched_as_it_was_run(name, preset, dtype):
         wanted = run_screen.watched_row(result, detail.row)
         entry = ROWS[wanted.pop("algorithm")]
         choice = choose(**wanted)
-        arrays = make_arrays(choice, entry.has_values)
+        arrays = make_arrays(choice, entry.draws)
         trace = entry.trace(arrays, choice.block, choice.dtype)
         assert (trace.outputs[entry.output] == detail.outputs["kernel"]).all()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_kernel_that_keeps_nothing_shows_its_row_without_a_state(built, language):
+    _, screen, _ = built
+    result = check("vector_add", Case(n_rows=3, n_cols=20, block=8))
+    by_part = dict(zip(screen.outputs, run_screen.draw(result, 1, language), strict=True))
+    shown = filled(screen, by_part)
+    assert not {"state", "state_words"} & shown and {"state_head", "numbers"} <= shown
+    said = words(by_part[screen.parts["state_head"]])
+    assert table(language)["run.row.alone"].format(row=run_rows.detail_of(result, 1).row) in said
+    assert table(language)["run.tiles.row.how"] in said
+    opened = run_rows.detail_of(result, 1).row
+    title = table(language)["run.numbers"].format(name="z", row=opened)
+    assert words(by_part[screen.parts["numbers"]]).startswith(title)
 
 
 def test_a_row_that_watch_cannot_draw_says_why():

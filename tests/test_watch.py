@@ -187,6 +187,29 @@ def test_any_two_algorithms_of_a_problem_start_together(tab):
             assert settle(entries_of(name, other), {})[1] == []
 
 
+def test_only_rows_that_hold_the_same_numbers_stand_together(tab):
+    """A softmax beside a backward pass has nothing in common with it, not even the ruler."""
+    assert rivals(ALGORITHMS["single_backward"]) == ("block_backward",)
+    assert rivals(ALGORITHMS["vector_add"]) == ("fused_chain",)
+    assert {"attention_row", "split_softmax"} < {*rivals(ALGORITHMS["online_softmax"])}
+    visitor = Visitor(tab, algo="online_softmax", **{"with": "split_softmax"})
+    visitor.set(algorithm="block_backward")
+    assert visitor.holds["compare"] == "" and visitor.note == "[]"
+
+
+def test_pasted_numbers_are_what_the_algorithm_makes_its_rows_of(tab):
+    visitor = Visitor(tab, algo="block_backward", preset="own", x="0,0,1,inf,0", seed="3")
+    assert visitor.seen[tab.controls.numbers]["info"].startswith("y is the softmax of these")
+    (figure,) = visitor.seen[tab.player]["value"]["figures"]
+    assert figure["trace"]["arrays"]["y"][3] == "nan"
+    visitor = Visitor(tab, algo="vector_add", preset="own", x="0,0,1,5,0", seed="3")
+    assert visitor.seen[tab.controls.numbers]["info"].startswith("these are x")
+    (figure,) = visitor.seen[tab.player]["value"]["figures"]
+    assert figure["trace"]["arrays"]["x"] == [0, 0, 1, 5, 0]
+    visitor.set(algorithm="safe_softmax")
+    assert visitor.seen[tab.controls.numbers]["info"].startswith("parted by")
+
+
 def test_a_comparison_left_from_another_problem_is_dropped_without_a_word(tab):
     visitor = Visitor(tab, algo="online_softmax", **{"with": "safe_softmax"})
     visitor.set(algorithm="flash_attention")

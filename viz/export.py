@@ -48,17 +48,22 @@ _SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 def to_csv(result: Result) -> str:
-    """Return every output of the rows kept, a line each, with digits enough to read it back."""
+    """Return every output of the rows kept, a line each, with digits enough to read it back.
+
+    A row's inputs stand before its outputs where they have the same columns.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     is_row = isinstance(result, CheckResult)
-    writer.writerow(CSV_COLUMNS if is_row else TILE_COLUMNS)
+    inputs = tuple(result.rows[0].inputs) if is_row else ()
+    writer.writerow((*CSV_COLUMNS[:2], *inputs, *CSV_COLUMNS[2:]) if is_row else TILE_COLUMNS)
     for detail in result.rows:
         columns = [detail.outputs["kernel"], detail.outputs["torch"], detail.outputs["float64"]]
         place: tuple = (detail.row,)
         if is_row:
             away = row_distances(detail, result.case.dtype)
             columns += [away["kernel"], away["torch"]]
+            columns = [*(detail.inputs[name] for name in inputs), *columns]
         else:
             place = (result.outputs[0].name, result.state_head, detail.row)
         listed = [_digits(column) for column in columns]
@@ -117,7 +122,8 @@ def _record(value: object) -> object:
     if "record" not in value:
         return {name: _record(item) for name, item in value.items()}
     kind = _RECORDS[value["record"]]
-    named = {f.name: _record(value[f.name]) for f in fields(kind)}
+    # A field that came later has its default in a document written before.
+    named = {f.name: _record(value[f.name]) for f in fields(kind) if f.name in value}
     return kind(**{name: _restore(kind, name, item) for name, item in named.items()})
 
 
@@ -177,18 +183,20 @@ def _case(case: Case, names: tuple[str, ...]) -> Iterator[str]:
 def _row_script(result: CheckResult) -> Iterator[str]:
     """Yield the lines for a kernel that takes rows."""
     case, where = result.case, '"cuda"' if result.device.kind == "gpu" else '"cpu"'
-    tensors = "x, v" if any("acc" in row.state_ulps for row in result.rows) else "x"
+    yield "from kernels import ALGORITHMS"
     yield "from kernels.inputs import Case, make_matrix"
     yield f"from kernels.{result.algorithm}.kernel import launch"
     yield ""
     yield "inf, nan = float('inf'), float('nan')" if case.numbers else "# Row r is seeded seed + r."
     yield from _case(case, ROW_FIELDS)
-    yield f"arrays = make_matrix(case, with_values={'v' in tensors})"
+    yield f'entry = ALGORITHMS["{result.algorithm}"]'
+    yield "arrays = make_matrix(case, entry.draws)"
     yield f"to = dict(device={where}, dtype=torch.{case.dtype})"
-    for name in tensors.split(", "):
-        yield f'{name} = torch.from_numpy(arrays["{name}"]).to(**to)'
+    yield "tensors = [torch.from_numpy(arrays[name]).to(**to) for name in entry.inputs]"
+    yield "block = None if entry.whole_row else case.block"
     yield (
-        f"run = launch({tensors}, block={result.block}, num_warps={case.num_warps}, capture=True)"
+        f"run = launch(*tensors, block=block, num_warps={case.num_warps}, "
+        "capture=bool(entry.captured))"
     )
     yield "print(run.path, run.n_programs)"
     yield "print(run.outputs)"

@@ -22,10 +22,8 @@ pytestmark = pytest.mark.browser
 
 RUN_IDS = count()
 SPECIALS = (
-    {"preset": "huge"},
-    {"preset": "masked_tail"},
-    {"preset": "all_masked"},
-    {"preset": "all_equal"},
+    *({"preset": name, "n_cols": 13} for name in ("huge", "masked_tail", "all_masked")),
+    {"preset": "all_equal", "n_cols": 13},
     {"preset": OWN_NUMBERS, "numbers": "1 2 nan 4 3 1 -inf -inf 5 0 inf 1 2"},
     {"preset": OWN_NUMBERS, "numbers": "0 0 0"},
     {"preset": OWN_NUMBERS, "numbers": "7"},
@@ -42,7 +40,7 @@ def runs(spec):
     pairs = []
     for name in names:
         entry = ALGORITHMS[name]
-        arrays = make_arrays(choice, entry.has_values)
+        arrays = make_arrays(choice, entry.draws)
         pairs.append((entry, entry.trace(arrays, choice.block, choice.dtype)))
     return pairs
 

@@ -1,8 +1,9 @@
 """The state after each block of one row: the mirror's as line and bars, the kernel's as rings.
 
 Everything stands on one ruler, the blocks of the row: the running maximum m, the sum l, and how
-far the kernel and its mirror are apart, in ULPs. A row of very many blocks is drawn at the last
-block of each of up to `MAX_DRAWN` equal groups; distances are the largest of their group.
+far the kernel and its mirror are apart, in ULPs. Programs that share a row have an m_part and an
+l_part each; a gradient's delta is a sum of either sign. A row of very many blocks is drawn at the
+last block of each of up to `MAX_DRAWN` equal groups; distances are the largest of their group.
 """
 
 from __future__ import annotations
@@ -17,18 +18,24 @@ from viz.figures import base
 from viz.figures.numerals import special, ulps
 from viz.locales import text
 
-FIELDS = ("m", "alpha", "l", "acc")  # top to bottom
-COLOURS = {"m": base.M, "alpha": base.INK, "l": base.L_TEXT, "acc": base.O}
+FIELDS = ("m", "m_part", "alpha", "l", "l_part", "delta", "acc")  # top to bottom
+COLOURS = {
+    **{"m": base.M, "m_part": base.M, "alpha": base.INK, "acc": base.O},
+    **dict.fromkeys(("l", "l_part", "delta"), base.L_TEXT),
+}
+STAIRS = ("m", "m_part", "delta")  # drawn as a line; sums that only grow are bars
 
 MAX_DRAWN = 512
 MAX_PRINTED = 10  # columns of numbers that fit a phone
-M_HEIGHT, L_HEIGHT, LINE, GAP, TOP, FOOT = 84, 72, 21, 18, 26, 4
+HEIGHTS = {"m": 84, "m_part": 84, "l": 72, "l_part": 72, "delta": 84}
+LINE, GAP, TOP, FOOT = 21, 18, 26, 4
 GUTTER = 96  # names, then tick labels, left of the ruler
+LETTER = 8.5  # more of it for each further letter of a symbol
 
 
 def symbols(acc: str = "o") -> dict[str, str]:
     """Return the page's symbol of each field; acc is called as the output that it becomes."""
-    return {"m": "m", "alpha": "α", "l": "l", "acc": acc}
+    return {field: field for field in FIELDS} | {"alpha": "α", "acc": acc}
 
 
 def groups(n: int, most: int) -> list[tuple[int, int]]:
@@ -64,21 +71,23 @@ def state_figure(detail: RowDetail, language: str, acc: str = "o") -> go.Figure:
         return base.figure([], LINE, (0, 0, 0, 0), xaxis=hidden, yaxis=hidden)
     n_blocks = len(detail.state_ulps[fields[0]])
     drawn = np.array([stop - 1 for _, stop in groups(n_blocks, MAX_DRAWN)])
-    panels = [p for p in (("m", M_HEIGHT), ("l", L_HEIGHT)) if p[0] in fields]
+    panels = [(field, HEIGHTS[field]) for field in fields if field in HEIGHTS]
+    gutter = GUTTER + round(LETTER * (max(len(symbols(acc)[field]) for field in fields) - 1))
     heights = [size for _, size in panels] + [LINE * len(fields)]
     total = sum(heights) + GAP * len(panels)
-    traces, layout, notes = [], {}, _block_names(n_blocks, language)
+    traces, layout, notes = [], {}, _block_names(n_blocks, gutter, language)
     top = float(total)
     for index, (name, size) in enumerate(panels, start=1):
         domain = [(top - size) / total, top / total]
-        draw = _maximum if name == "m" else _sum
-        made, settings = draw(detail, drawn, f"y{index}")
+        draw = _stairs if name in STAIRS else _bars
+        made, settings = draw(detail, name, drawn, f"y{index}")
         traces += made
         layout[f"yaxis{index}"] = {**settings, "domain": domain}
-        notes += _panel_name(name, domain[1], language)
+        notes += _panel_name(name, domain[1], gutter, language)
         top -= size + GAP
     table = f"y{len(panels) + 1}"
-    made, named = _table(detail, fields, groups(n_blocks, MAX_PRINTED), table, acc, language)
+    spans = groups(n_blocks, MAX_PRINTED)
+    made, named = _table(detail, fields, spans, table, (acc, gutter), language)
     layout[f"yaxis{len(panels) + 1}"] = base.axis(
         domain=[0, max(top, 1) / total], range=[len(fields) - 0.5, -0.5], showticklabels=False
     )
@@ -86,17 +95,17 @@ def state_figure(detail: RowDetail, language: str, acc: str = "o") -> go.Figure:
     return base.figure(
         traces + made,
         total + TOP + FOOT,
-        (GUTTER, 8, TOP, FOOT),
+        (gutter, 8, TOP, FOOT),
         annotations=notes + named,
         bargap=0.5,
         **layout,
     )
 
 
-def _maximum(detail: RowDetail, drawn: np.ndarray, axis: str) -> tuple[list, dict]:
-    """Return the staircase of m with the kernel's rings, and its axis."""
-    mirror = np.asarray(detail.mirror_state["m"], dtype=np.float64)[drawn]
-    kernel = np.asarray(detail.kernel_state["m"], dtype=np.float64)[drawn]
+def _stairs(detail: RowDetail, field: str, drawn: np.ndarray, axis: str) -> tuple[list, dict]:
+    """Return a field's staircase with the kernel's rings, and its axis."""
+    mirror = np.asarray(detail.mirror_state[field], dtype=np.float64)[drawn]
+    kernel = np.asarray(detail.kernel_state[field], dtype=np.float64)[drawn]
     low, high = base.finite_range([*mirror, *kernel])
     xs = np.stack([drawn + 0.5 - _widths(drawn), drawn + 0.5], axis=1).ravel().tolist()
     line = go.Scatter(
@@ -104,10 +113,10 @@ def _maximum(detail: RowDetail, drawn: np.ndarray, axis: str) -> tuple[list, dic
         y=_finite(np.repeat(mirror, 2)),
         yaxis=axis,
         mode="lines",
-        line={"color": base.M, "width": 2.5},
+        line={"color": COLOURS[field], "width": 2.5},
         hoverinfo="skip",
     )
-    made = [line, _rings(drawn, kernel, "m", axis), *_specials(drawn, mirror, low, high, axis)]
+    made = [line, _rings(drawn, kernel, field, axis), *_specials(drawn, mirror, low, high, axis)]
     places = base.ticks(low, high, most=4)
     settings = base.axis(
         range=[low, high], tickvals=places, ticktext=[_tick(place) for place in places]
@@ -115,10 +124,10 @@ def _maximum(detail: RowDetail, drawn: np.ndarray, axis: str) -> tuple[list, dic
     return made, settings
 
 
-def _sum(detail: RowDetail, drawn: np.ndarray, axis: str) -> tuple[list, dict]:
-    """Return the bars of l with the kernel's rings, and their axis, which starts at 0."""
-    mirror = np.asarray(detail.mirror_state["l"], dtype=np.float64)[drawn]
-    kernel = np.asarray(detail.kernel_state["l"], dtype=np.float64)[drawn]
+def _bars(detail: RowDetail, field: str, drawn: np.ndarray, axis: str) -> tuple[list, dict]:
+    """Return a sum's bars with the kernel's rings, and their axis, which starts at 0."""
+    mirror = np.asarray(detail.mirror_state[field], dtype=np.float64)[drawn]
+    kernel = np.asarray(detail.kernel_state[field], dtype=np.float64)[drawn]
     high = max([float(v) for v in (*mirror, *kernel) if math.isfinite(v) and v > 0], default=1.0)
     high *= 1.18
     bars = go.Bar(
@@ -129,7 +138,7 @@ def _sum(detail: RowDetail, drawn: np.ndarray, axis: str) -> tuple[list, dict]:
         marker={"color": base.L_REST, "line": {"width": 0}},
         hoverinfo="skip",
     )
-    made = [bars, _rings(drawn, kernel, "l", axis), *_specials(drawn, mirror, 0.0, high, axis)]
+    made = [bars, _rings(drawn, kernel, field, axis), *_specials(drawn, mirror, 0.0, high, axis)]
     places = base.ticks(0.0, high, most=2)
     settings = base.axis(
         range=[0.0, high],
@@ -198,7 +207,7 @@ def _tick(value: float) -> str:
     return f"{value:.6g}".replace("-", "−")
 
 
-def _block_names(n_blocks: int, language: str) -> list[dict]:
+def _block_names(n_blocks: int, gutter: int, language: str) -> list[dict]:
     """Return "block" and the block numbers above the ruler: each, or the first of each group."""
     spans = groups(n_blocks, MAX_PRINTED)
     numbers = [
@@ -214,22 +223,31 @@ def _block_names(n_blocks: int, language: str) -> list[dict]:
         )
         for start, stop in spans
     ]
-    return [_name(text(language, "run.state.block"), 1, 4, "bottom"), *numbers]
+    return [_name(text(language, "run.state.block"), 1, 4, "bottom", -gutter), *numbers]
 
 
-def _panel_name(field: str, top: float, language: str) -> list[dict]:
+def _panel_name(field: str, top: float, gutter: int, language: str) -> list[dict]:
     """Return a panel's word and, under it, its symbol in the symbol's colour."""
-    word = text(language, "run.state.max" if field == "m" else "run.state.sum")
+    word = text(language, "run.state.max" if field in ("m", "m_part") else "run.state.sum")
     return [
-        _name(f"<b>{word}</b>", top, 2, "top", size=14),
-        _name(symbol(field), top, -16, "top", size=14, family=base.MONO),
+        _name(f"<b>{word}</b>", top, 2, "top", -gutter, size=14),
+        _name(symbol(field), top, -16, "top", -gutter, size=14, family=base.MONO),
     ]
 
 
 def _table(
-    detail: RowDetail, fields: list[str], spans: list, axis: str, acc: str, language: str
+    detail: RowDetail,
+    fields: list[str],
+    spans: list,
+    axis: str,
+    named_at: tuple[str, int],
+    language: str,
 ) -> tuple[list, list]:
-    """Return the distances as traces of text, one a field, and the names at their left."""
+    """Return the distances as traces of text, one a field, and the names at their left.
+
+    ``named_at`` is what acc is called, and how wide the names' gutter is.
+    """
+    acc, gutter = named_at
     xs = [(start + stop - 1) / 2 for start, stop in spans]
     made, named = [], []
     yref = {"yref": axis}
@@ -247,15 +265,14 @@ def _table(
                 cliponaxis=False,
             )
         )
+        shift = -18 - round(LETTER * (len(symbols(acc)[field]) - 1))
         named.append(
-            _name(
-                symbol(field, acc), place, 0, "middle", size=14, family=base.MONO, shift=-18, **yref
-            )
+            _name(symbol(field, acc), place, 0, "middle", shift, size=14, family=base.MONO, **yref)
         )
     apart_by = text(language, "run.state.apart")
-    named.append(_name(f"<b>{apart_by}</b>", 0, 0, "middle", size=14, **yref))
+    named.append(_name(f"<b>{apart_by}</b>", 0, 0, "middle", -gutter, size=14, **yref))
     unit = "ULP" if len(fields) > 1 else ""
-    named.append(_name(unit, min(1, len(fields) - 1), 0, "middle", **yref))
+    named.append(_name(unit, min(1, len(fields) - 1), 0, "middle", -gutter, **yref))
     return made, named
 
 
@@ -264,7 +281,7 @@ def symbol(field: str, acc: str = "o") -> str:
     return f'<b><span style="color:{COLOURS[field]}">{symbols(acc)[field]}</span></b>'
 
 
-def _name(words, y, yshift, yanchor, size=12.5, family=base.SANS, shift=-GUTTER, yref="paper"):
+def _name(words, y, yshift, yanchor, shift, size=12.5, family=base.SANS, yref="paper"):
     """Return a text in the gutter at the left of the ruler."""
     return base.label(
         words,

@@ -108,6 +108,8 @@ def state_words(
             told = {"fields": listed(language, [names[f] for f in chosen]), "where": where}
             told["ulps"] = listed(language, [ulps(worst[f]) for f in chosen])
             said += [" ", *say(language, f"run.state.{key}", **told)]
+    if "delta" in fields:
+        said += [" ", *say(language, "run.state.delta")]
     n_blocks = len(detail.state_ulps[fields[0]])
     for most, key in ((MAX_PRINTED, "run.state.grouped"), (MAX_DRAWN, "run.state.thinned")):
         if n_blocks > most:
@@ -152,6 +154,8 @@ def checked(result: CheckResult, language: str) -> list:
         ("unwritten", str(result.n_unwritten)),
         ("programs", str(result.n_programs)),
     ]
+    if result.n_outside:
+        counts.append(("outside", str(result.n_outside)))
     if result.n_masked_rows:
         counts.append(("masked", str(result.n_masked_rows)))
     for name, stats in result.extra.items():
@@ -175,7 +179,16 @@ def checked(result: CheckResult, language: str) -> list:
         table(columns, named, "bw-checked"),
         table([], [(text(language, f"run.checked.{key}"), n) for key, n in counts], "bw-checked"),
         ["p", {"class": "bw-how"}, *say(language, "run.checked.against", **details)],
+        *_softmax_path(result, language),
     ]
+
+
+def _softmax_path(result: CheckResult, language: str) -> list:
+    """Return the path that softmax(x) itself would take for these sizes, of a softmax."""
+    if not result.softmax_path:
+        return []
+    told = {"path": result.softmax_path, "reason": result.softmax_reason}
+    return [["p", {"class": "bw-how"}, *say(language, "run.checked.softmax", **told)]]
 
 
 def count(n: int, total: int, language: str) -> str:
@@ -191,7 +204,9 @@ def numbers(
     columns: Mapping[str, str] = ERROR_COLUMNS,
     write: Callable[[float], str] = ulps,
 ) -> list:
-    """Return the row's first outputs side by side; the worst one is always among them.
+    """Return the row's first outputs side by side, its inputs before them where they line up.
+
+    The worst output is always among them.
 
     ``errors`` are the kernel's and torch's [out_cols], NaN where they do not compare; ``columns``
     names them and ``write`` spells one.
@@ -201,11 +216,13 @@ def numbers(
     worst = int(np.nan_to_num(errors["kernel"], nan=np.inf).argmax())
     if worst not in listed_columns:
         listed_columns.append(worst)
-    names = [text(language, f"run.numbers.{key}") for key in ("column", *detail.outputs)]
+    names = [text(language, "run.numbers.column"), *detail.inputs]
+    names += [text(language, f"run.numbers.{key}") for key in detail.outputs]
     names += [text(language, columns[who]) for who in errors]
     lines = []
     for column in listed_columns:
-        outputs = [exact(float(detail.outputs[who][column])) for who in detail.outputs]
+        shown = (*detail.inputs.values(), *detail.outputs.values())
+        outputs = [exact(float(array[column])) for array in shown]
         away = [write(float(errors[who][column])) for who in errors]
         label = f"{column} ✕" if np.isnan(errors["kernel"][column]) else str(column)
         lines.append([label, *outputs, *away])

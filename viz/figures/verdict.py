@@ -44,6 +44,8 @@ def caption_key(result: CheckResult) -> str:
     """Return which sentence the numbers call for."""
     if result.n_unwritten:
         return "unwritten"
+    if result.n_outside:
+        return "outside"
     if result.verdict == "overflowed":
         return "overflowed" if result.kernel.n_mismatched else "overflowed_sum"
     if result.verdict == "failed":
@@ -66,7 +68,7 @@ def caption_key(result: CheckResult) -> str:
 def caption_nodes(result: CheckResult, language: str) -> list:
     """Return the caption: who is closer to float64 and by how much, or what went wrong."""
     kernel, torch = told_apart(result.kernel.max_abs, result.torch.max_abs)
-    n = result.n_unwritten or result.kernel.n_mismatched
+    n = result.n_unwritten or result.n_outside or result.kernel.n_mismatched
     return say(
         language,
         f"run.caption.{caption_key(result)}",

@@ -31,6 +31,7 @@ SCRIPTS = (
     "packed",
     "format",
     "words",
+    "ranges",
     "state",
     "timeline",
     "caption",
@@ -41,6 +42,7 @@ SCRIPTS = (
     "draw-weights",
     "draw-values",
     "draw-outputs",
+    "draw-strips",
     "draw-chip",
     "draw-history",
     "draw-ticks",
@@ -177,6 +179,7 @@ def _algorithm_json(entry: Algorithm) -> dict:
         "panels": list(entry.panels),
         "on_chip": list(entry.on_chip),
         "inputs": list(entry.inputs),
+        "draws": dict(entry.draws),
         "output": entry.output,
         "n_passes": entry.n_passes,
         "whole_row": entry.whole_row,
@@ -221,5 +224,5 @@ def reference_error(entry: Algorithm, trace: Trace) -> object:
     finite = np.isfinite(wanted) & np.isfinite(got)
     if not finite.any():
         return None
-    worst = float(np.abs(wanted - got)[finite].max())
+    worst = float(np.abs(wanted[finite] - got[finite]).max())
     return encode(worst) if math.isfinite(worst) else None

@@ -23,6 +23,7 @@ from viz.figures import tables
 from viz.figures.base import stand_in_css
 from viz.figures.prose import error_sentence, fault, rich
 from viz.locales import text
+from viz.tabs import run_export
 from viz.tabs.note import Note
 from viz.tabs.page import WAITING, known_device
 from viz.tabs.run_form import Form, adapt, build_form, read
@@ -51,6 +52,7 @@ def build(page) -> RunTab:
     form = build_form(page)
     note = Note(live=True, elem_id="run-note")
     screen = build_screen(page)
+    run_export.build(page, form)
     result = gr.State(None)
     _wire_run(page, form, note, screen, result)
     _wire_form(page, form)

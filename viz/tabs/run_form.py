@@ -237,6 +237,7 @@ def _row_case(entry: Algorithm, given: dict[str, object], interpreted: bool) -> 
         given.get("numbers", ""),
         with_values=entry.has_values,
         interpreted=interpreted,
+        shares_rows=entry.shares_rows,
     )
 
 

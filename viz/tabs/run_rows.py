@@ -36,17 +36,26 @@ def fill(result: CheckResult, row: object, output: object, language: str) -> dic
 def fill_row(result: CheckResult, row: object, output: object, language: str) -> dict[str, object]:
     """Return what each part that depends on the chosen row shows."""
     detail, n_rows = detail_of(result, row), result.case.n_rows
-    states = result.n_state_rows * result.n_blocks
-    where = text(language, "run.state.where", states=states)
-    title = text(language, "run.state", row=detail.row)
     errors = row_distances(detail, result.case.dtype)
-    named = text(language, "run.numbers", row=detail.row)
+    named = text(language, "run.numbers", name=result.output, row=detail.row)
     return {
         **{f"map_{which}": error_map(result, which, detail.row, n_rows) for which in MAPS},
-        "state_head": tables.state_head(title, language),
+        **_fill_state(result, detail, language),
+        "numbers": tables.numbers(detail, errors, named, language),
+    }
+
+
+def _fill_state(result: CheckResult, detail: RowDetail, language: str) -> dict[str, object]:
+    """Return the parts that show a row's captured state; of a kernel that keeps none, its head."""
+    if not ALGORITHMS[result.algorithm].captured:
+        title = text(language, "run.row.alone", row=detail.row)
+        return {"state_head": [tables.head(title, text(language, "run.tiles.row.how"))]}
+    states = result.n_state_rows * result.n_blocks
+    where = text(language, "run.state.where", states=states)
+    return {
+        "state_head": tables.state_head(text(language, "run.state", row=detail.row), language),
         "state": state_figure(detail, language),
         "state_words": tables.state_words(result.state_ulps, detail, where, language),
-        "numbers": tables.numbers(detail, errors, named, language),
     }
 
 
@@ -94,7 +103,7 @@ def watched(result: CheckResult, row: object) -> dict[str, object]:
     preset, seed, numbers = case.preset, case.seed + detail.row, as_text(case.numbers)
     if entry.has_values and detail.row:
         choice = Choice(preset, case.n_cols, 1, case.head_dim, case.dtype, seed)
-        x = make_arrays(choice, with_values=False)["x"]
+        x = make_arrays(choice, {"x": "scores"})["x"]
         shortest = (np.format_float_positional(value, trim="-") for value in x)
         preset, seed, numbers = OWN_NUMBERS, case.seed, " ".join(shortest)
     return {

@@ -170,7 +170,7 @@ class WatchTab:
         if state.choice.preset == OWN_NUMBERS:
             state = replace(state, choice=replace(state.choice, preset="normal", numbers=()))
             return self.render(state, {"preset": "normal"}, keep_step=True)
-        x = make_arrays(state.choice, with_values=False)["x"]
+        x = make_arrays(state.choice, {"x": "scores"})["x"]
         numbers = tuple(float(str(value)) for value in x)
         state = replace(state, choice=replace(state.choice, preset=OWN_NUMBERS, numbers=numbers))
         spelled = ", ".join(map(spell, numbers))

@@ -57,9 +57,7 @@ class Controls:
             self.own = page.label(gr.Button(elem_id="watch-own"), value="watch.own")
         with gr.Row(visible=False, elem_id="watch-numbers-row") as self.numbers_row:
             self.numbers = page.label(
-                gr.Textbox(lines=2, max_lines=6, elem_id="watch-numbers"),
-                label="watch.numbers",
-                info="watch.numbers_info",
+                gr.Textbox(lines=2, max_lines=6, elem_id="watch-numbers"), label="watch.numbers"
             )
         first = ("n_cols", "block", "head_dim")  # the order is part of the API: new ones follow
         self.named: dict[str, gr.components.Component] = {
@@ -139,10 +137,11 @@ class Controls:
         return {made: gr.update(**new) for made, new in changed.items()}
 
     def _choices(self, language: str, entry: Algorithm) -> dict:
-        """Return the properties of what offers something else for every problem."""
+        """Return the properties of what offers or says something else for every algorithm."""
         others = _rivals(language, entry)
         return {
             self.preset: {"choices": _presets(language, entry)},
+            self.numbers: {"info": numbers_info(language, entry)},
             self.compare: {"choices": others, "visible": True if others[1:] else "hidden"},
         }
 
@@ -152,6 +151,14 @@ def held(state: WatchState) -> dict[str, object]:
     fields = {name: getattr(state.choice, name) for name in START.__dataclass_fields__}
     fields["numbers"] = ", ".join(map(spell, state.choice.numbers))
     return {"algorithm": state.algorithm, **fields, "compare": state.compare or NOTHING}
+
+
+def numbers_info(language: str, entry: Algorithm) -> str:
+    """Return how own numbers are written and, where an algorithm takes more rows, what they are."""
+    info = text(language, "watch.numbers_info")
+    if len(entry.rows) < 2:
+        return info
+    return text(language, f"watch.numbers_are.{entry.draws[entry.rows[0]]}") + info
 
 
 def setup_label(state: WatchState) -> str:

@@ -48,12 +48,22 @@ def entries_of(algorithm: str, compare: str | None) -> tuple[Algorithm, ...]:
 
 
 def rivals(entry: Algorithm) -> tuple[str, ...]:
-    """Return the names of the others that work on the same problem: what can stand beside it."""
+    """Return the names of the others that work on the same problem: what can stand beside it.
+
+    Of rows, the same numbers must be in them, or one ruler would not do for both.
+    """
     return tuple(
         name
         for name, other in ALGORITHMS.items()
-        if other.problem == entry.problem and name != entry.name
+        if name != entry.name
+        and other.problem == entry.problem
+        and _rows_of(other) == _rows_of(entry)
     )
+
+
+def _rows_of(entry: Algorithm) -> dict[str, str]:
+    """Return what each input that is a row holds."""
+    return {name: entry.draws[name] for name in entry.rows}
 
 
 def read_names(entries: tuple[Algorithm, ...]) -> tuple[str, ...]:

@@ -18,17 +18,16 @@ function captionCase({ model, index, step, state, before }) {
   return given;
 }
 
-/** Find the template: the algorithm's own first, then the one that all share. */
+/** Find the template: the algorithm's own first, then that of all whole rows, then of all. */
 function captionKey(words, view) {
-  const kase = captionCase(view);
+  const { name, whole_row: isWhole } = view.model;
   const { phase } = view.step;
-  const keys = [
-    `caption.${view.model.name}.${phase}.${kase}`,
+  const owners = isWhole ? [name, 'whole'] : [name];
+  const keys = [captionCase(view), 'normal'].flatMap((kase) => [
+    ...owners.map((owner) => `caption.${owner}.${phase}.${kase}`),
     `caption.${phase}.${kase}`,
-    `caption.${view.model.name}.${phase}.normal`,
-    `caption.${phase}.normal`,
-  ];
-  return keys.find(words.has) || keys[3];
+  ]);
+  return keys.find(words.has) || keys[keys.length - 1];
 }
 
 function number(name, value) {
@@ -44,7 +43,8 @@ function captionValues(words, view) {
   const { model, step, state, before } = view;
   const lanes = step.stop - step.start;
   const bytes = sumOf(step.reads) + sumOf(step.writes);
-  const scores = model.x.subarray(step.start, step.stop);
+  const scores = model.scores ? model.scores.subarray(step.start, step.stop) : [];
+  const [first, second] = Object.values(model.rows).map((row) => row[step.start]);
   const values = {
     block: { text: String(step.block), kind: 'now' },
     scores: words.count('scores', lanes),
@@ -52,6 +52,12 @@ function captionValues(words, view) {
     weights: words.count('weights', lanes),
     missing: words.count('lanes', model.block - lanes),
     bytes: words.count('bytes', bytes),
+    elements: words.count('elements', lanes),
+    first: { text: formatScore(first), kind: 'strong' },
+    second: { text: inBrackets(formatScore(second ?? NaN)), kind: 'strong' },
+    result: number(model.output, (state[model.output] || [NaN])[0]),
+    others: words.count('programs', model.nBlocks - 1),
+    factor: factorOf(view),
     n: words.count('scores', model.n),
     pass: String(step.pass + 1),
     largest: formatScore(Math.max(...scores)),
@@ -63,6 +69,7 @@ function captionValues(words, view) {
     the_m: { text: 'm', kind: 'm' },
     the_l: { text: 'l', kind: 'l' },
     the_o: { text: 'o', kind: 'o' },
+    the_delta: { text: 'delta', kind: 'strong' },
   };
   for (const [name, value] of Object.entries(state)) {
     if (typeof value === 'number' && !(name in values)) values[name] = number(name, value);
@@ -73,6 +80,17 @@ function captionValues(words, view) {
     values.gap = { text: formatScore(roundGap(view.rise.gap)), kind: 'strong' };
   }
   return values;
+}
+
+/** A negative number after an operator stands in brackets. */
+function inBrackets(text) {
+  return text.startsWith(MINUS) ? `(${text})` : text;
+}
+
+/** By what a program's own part is multiplied once all parts are known. */
+function factorOf({ factors, step }) {
+  const factor = factors ? factors[step.block] : 1;
+  return { text: formatFactor(factor), kind: factor === 1 ? 'alpha-idle' : 'alpha' };
 }
 
 /** Drop the float noise of a difference of two printed numbers. */
@@ -93,18 +111,28 @@ function sumOf(bytes) {
 /** The caption of one view, in coloured parts. */
 function captionParts(words, view, isDone) {
   if (isDone) {
-    const passes = words.say(`player.times.${view.model.n_passes}`);
+    const passes = words.say(`player.times.${timesRowRead(view)}`);
     const bytes = words.count('bytes', sumOf(view.moved));
     return fill(words.template('player.done.caption'), { passes, bytes });
   }
   return fill(words.template(captionKey(words, view)), captionValues(words, view));
 }
 
+/** How often the row has been read whole: a pass need not read it. */
+function timesRowRead({ model, moved }) {
+  const [leading] = Object.keys(model.rows);
+  return Math.round(moved[leading] / (model.n * model.itemsize));
+}
+
 /** Where we are: block, phase, step of steps; with its algorithm when two are compared. */
 function eyebrowParts(words, view, place) {
-  const { block } = view.step;
-  const named = block === null ? words.say('player.row') : words.say('player.block', { block });
-  return eyebrowOf(words, view, place, named);
+  return eyebrowOf(words, view, place, rowPlace(words, view));
+}
+
+/** The name of the place that a view of a row stands at. */
+function rowPlace(words, { model, step: { block } }) {
+  if (block === null) return words.say('player.row');
+  return words.say(model.hasPrograms ? 'player.program' : 'player.block', { block });
 }
 
 /** An eyebrow around the name of the place that a view stands at. */
@@ -117,9 +145,9 @@ function eyebrowOf(words, { model, step }, { isDone, position, count, titled }, 
     );
   if (isDone) return [...parts, { text: words.say('player.done'), kind: 'now' }];
   parts.push({ text: named, kind: 'now' });
-  if (model.n_passes > 1)
-    parts.push({ text: ` \u00b7 ${words.say('player.pass', { pass: step.pass + 1 })}` });
-  parts.push({ text: ` \u00b7 ${phaseName(words, model, step.phase)}` });
+  const pass = model.n_passes > 1 ? [passName(words, model, step.pass)] : [];
+  for (const name of new Set([...pass, phaseName(words, model, step.phase)]))
+    parts.push({ text: ` \u00b7 ${name}` });
   if (!titled)
     parts.push({
       text: ` \u00b7 ${words.say('player.position', { step: position, steps: count })}`,

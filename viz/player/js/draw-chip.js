@@ -12,7 +12,9 @@ function chipSlots(layout, model) {
   const { chip, panels, row, isPhone, isLow } = layout;
   const inner = { x: chip.x + 14, width: chip.width - 28 };
   if (!isPhone) {
-    const l = panels.weights.top + Math.min(4, panels.weights.height - 64);
+    const l = panels.products
+      ? chip.top + 24
+      : panels.weights.top + Math.min(4, panels.weights.height - 64);
     const values = panels.weighted_values;
     return {
       ...inner,
@@ -55,7 +57,8 @@ function makeChipPanel(parent, layout, model, words) {
   const slots = chipSlots(layout, model);
   const parts = [];
   if (model.hasMax) parts.push(makeChipMaximum(parent, layout, model, words, slots));
-  parts.push(makeChipSum(parent, model, words, slots));
+  const makeSum = model.sum === 'delta' ? makeChipDelta : makeChipSum;
+  parts.push(makeSum(parent, model, words, slots));
   if (model.on_chip.includes('acc')) parts.push(makeChipOutputs(parent, model, words, slots));
   return {
     set(view) {
@@ -76,13 +79,15 @@ function makeChipPanel(parent, layout, model, words) {
 /** A name and its number, big, then "was …" in the same colour. */
 function makeReading(parent, kind, symbol, testid) {
   const text = svg(parent, 'text', { class: `bwp-reading bwp-f-${kind}` });
-  svg(text, 'tspan', { class: 'bwp-strong', text: symbol });
+  const name = svg(text, 'tspan', { class: 'bwp-strong', text: symbol });
   const value = svg(text, 'tspan', { dx: 9, 'data-testid': testid });
   const was = svg(parent, 'text', {
     class: `bwp-was bwp-f-${kind}`,
     'data-testid': `${testid}-was`,
   });
   return {
+    /** A part's numbers go by other names, until they are merged. */
+    rename: (to) => setText(name, to),
     set(printed, old, isMoving) {
       setText(value, printed);
       put(value, { class: isMoving ? 'bwp-strong' : '' });
@@ -94,6 +99,11 @@ function makeReading(parent, kind, symbol, testid) {
       put(was, { x: wasX, y: wasY });
     },
   };
+}
+
+/** Whether a program holds no more than its own part yet. */
+function isPart({ model, step }) {
+  return model.hasParts && step.pass === 0;
 }
 
 function makeChipMaximum(parent, layout, model, words, slots) {
@@ -113,7 +123,8 @@ function makeChipMaximum(parent, layout, model, words, slots) {
   return {
     set(view) {
       const value = view.state.top ?? -Infinity;
-      const moves = view.step.values.m_new ?? view.step.values.m;
+      const moves = view.step.values.m_new ?? view.step.values.m ?? view.step.values.m_part;
+      if (model.hasParts) reading.rename(isPart(view) ? 'm_part' : 'm');
       const old = view.rise ? words.say('player.was', { value: formatScore(view.rise.old) }) : null;
       reading.set(formatScore(value), old, view.step.phase !== 'accumulate' && moves !== undefined);
       place(value, view.rise);
@@ -129,7 +140,7 @@ function makeChipSum(parent, model, words, slots) {
   reading.place(x, l.y, l.wasX, l.wasY);
   const scale = (value) =>
     Number.isFinite(value)
-      ? (Math.max(0, value) / model.ranges.sum) * width
+      ? (Math.max(0, value) / model.ranges.sum.high) * width
       : value > 0
         ? width
         : 0;
@@ -149,9 +160,11 @@ function makeChipSum(parent, model, words, slots) {
   const chip = makeChip(parent, 'alpha-chip-l');
   return {
     set(view) {
-      const now = view.state.l ?? 0;
-      const old = view.before.l ?? 0;
-      const changed = view.step.values.l !== undefined && !Object.is(now, old);
+      const name = isPart(view) ? 'l_part' : 'l';
+      if (model.hasParts) reading.rename(name);
+      const now = view.state[name] ?? 0;
+      const old = view.before[name] ?? 0;
+      const changed = view.step.values[name] !== undefined && !Object.is(now, old);
       const told = changed && (view.shrinks || old !== 0);
       reading.set(
         formatSum(now),
@@ -164,7 +177,8 @@ function makeChipSum(parent, model, words, slots) {
       show(infinite, now === Infinity);
       show(cross, Number.isNaN(now));
       placeChip(view, scale(now), oldWidth);
-      const isAdding = Boolean(view.fresh) && Number.isFinite(now);
+      const isAdding =
+        (Boolean(view.fresh) || (model.hasParts && changed)) && Number.isFinite(now);
       if (view.shrinks) return [0, scale(now)];
       return isAdding
         ? [scale(old), scale(now) - scale(old)]

@@ -6,7 +6,8 @@ const CHIP = 14; // px of type in a chip, where there is room
 const SMALL_CHIP = 12.5;
 
 function historyRows(model) {
-  return [model.hasMax && 'm', model.alphas.length > 0 && 'alpha', 'l'].filter(Boolean);
+  const hasFactors = model.alphas.length > 0 || model.hasParts;
+  return [model.hasMax && 'm', hasFactors && 'alpha', model.sum && 'sum'].filter(Boolean);
 }
 
 function historyBar(kind) {
@@ -15,7 +16,7 @@ function historyBar(kind) {
 
 /** Two figures on one low screen have no room for it: their steps and state tell the same. */
 function historyHeight(model, kind) {
-  if (kind === 'brief') return 0;
+  if (kind === 'brief' || !historyRows(model).length) return 0;
   const least = kind === 'compact' ? 74 : 84;
   return Math.max(least, 23 * (historyRows(model).length - 1) + 34 + historyBar(kind));
 }
@@ -26,19 +27,19 @@ function chipSize(ruler) {
 }
 
 /** How wide the numbers of each block are, printed, once the run is over. */
-function numberWidths({ record, nBlocks }, ruler) {
+function numberWidths({ record, nBlocks, hasParts }, ruler) {
   const size = chipSize(ruler);
-  const printedWidth = (name, b, pad, points) => {
-    const found = record[name][b];
-    return found ? monoWidth(variable(name).format(found.value), points) + pad : 0;
-  };
-  return Array.from({ length: nBlocks }, (_, b) =>
-    Math.max(
-      printedWidth('m', b, 0, 14),
-      printedWidth('l', b, 0, 14),
-      record.alpha[b] && record.alpha[b].value !== 1 ? printedWidth('alpha', b, 5, size) : 0,
-    ),
-  );
+  const printedWidth = (found, format, pad, points) =>
+    found ? monoWidth(format(found.value), points) + pad : 0;
+  return Array.from({ length: nBlocks }, (_, b) => {
+    const alpha = record.alpha[b];
+    return Math.max(
+      printedWidth(record.m[b], formatScore, 0, 14),
+      printedWidth(record.sum[b], formatSum, 0, 14),
+      alpha && alpha.value !== 1 ? printedWidth(alpha, formatFactor, 5, size) : 0,
+      hasParts ? monoWidth('0.000', size) + 5 : 0,
+    );
+  });
 }
 
 function makeHistoryPanel(parent, layout, model, words) {
@@ -51,14 +52,17 @@ function makeHistoryPanel(parent, layout, model, words) {
   const base = height - 24;
   const barTop = base - historyBar(layout.kind);
   const lightColumn = makeColumn(parent, ruler, 0, height);
-  drawHistoryHeads(parent, layout, words, rows, rowY, base + 18);
-  svg(parent, 'line', { class: 'bwp-hair', x1: ruler.left, x2: ruler.right, y1: base, y2: base });
-  const carried = svg(parent, 'path', { class: 'bwp-p-l-rest' });
-  const added = svg(parent, 'path', { class: 'bwp-p-l-soft' });
-  const moved = svg(parent, 'path', { class: 'bwp-p-l' });
-  const was = svg(parent, 'path', { class: 'bwp-outline bwp-s-l' });
+  const kind = model.sum === 'l' ? 'l' : 't';
+  drawHistoryHeads(parent, layout, words, { rows, rowY, sumY: base + 18, model });
+  const { low, high } = model.ranges.sum;
+  const scale = makeScale(low, high, base, barTop);
+  const zero = scale(0);
+  svg(parent, 'line', { class: 'bwp-hair', x1: ruler.left, x2: ruler.right, y1: zero, y2: zero });
+  const carried = svg(parent, 'path', { class: `bwp-p-${kind}-rest` });
+  const added = svg(parent, 'path', { class: `bwp-p-${kind}-soft` });
+  const moved = svg(parent, 'path', { class: `bwp-p-${kind}` });
+  const was = svg(parent, 'path', { class: `bwp-outline bwp-s-${kind}` });
   const labels = makePool(parent, (g) => makeHistoryLabel(g, rows, rowY, base + 18));
-  const scale = makeScale(0, model.ranges.sum, base, barTop);
   const width = Math.max(1, Math.min(32, ruler.column * 0.45));
   const bar = (b, from, to) => barPath(ruler.center(b) - width / 2, width, scale(from), scale(to));
 
@@ -67,10 +71,17 @@ function makeHistoryPanel(parent, layout, model, words) {
   /** The sum of block `b` at this step: settled, being rescaled, or not begun. */
   const sums = (view) => {
     const out = { carried: '', added: '', moved: '', was: '' };
-    model.record.l.forEach((record, b) => {
+    model.record.sum.forEach((record, b) => {
       if (!record || record.index > view.index || !Number.isFinite(record.value)) return;
-      out.carried += bar(b, 0, record.carried);
-      out.added += bar(b, record.carried, record.value);
+      if (view.factors) {
+        out.was += bar(b, 0, record.value);
+        out[view.step.values.l === undefined ? 'added' : 'moved'] += bar(b, 0, mergedSum(view, b));
+        return;
+      }
+      // A sum that only grows is what was carried and what was added; a signed one is itself.
+      const carried = low < 0 ? 0 : record.carried;
+      out.carried += bar(b, 0, carried);
+      out.added += bar(b, carried, record.value);
     });
     if (view.shrinks && Number.isFinite(view.state.l)) {
       out.moved = bar(view.step.block, 0, view.state.l);
@@ -83,10 +94,10 @@ function makeHistoryPanel(parent, layout, model, words) {
     height,
     set(view) {
       lightColumn(view.step);
-      const settled = model.record.l.filter(
+      const settled = model.record.sum.filter(
         (record) => record && record.index <= view.index,
       ).length;
-      const key = `${settled} ${view.shrinks ? view.index : ''}`;
+      const key = `${settled} ${view.shrinks || view.factors ? view.index : ''}`;
       if (key !== drawn) {
         drawn = key;
         const paths = sums(view);
@@ -102,19 +113,31 @@ function makeHistoryPanel(parent, layout, model, words) {
   };
 }
 
-function drawHistoryHeads(parent, layout, words, rows, rowY, sumY) {
+/** A part's share of the merged sum: its own sum, measured from the row's maximum. */
+function mergedSum({ model, factors }, b) {
+  return model.record.sum[b].value * factors[b];
+}
+
+/** What the history is called: of a row that programs share, it is what they publish. */
+function historyTitle(words, { hasParts }) {
+  return hasParts
+    ? [words.say('player.partials'), words.say('player.in_hbm')]
+    : [words.say('player.history'), words.say('player.after_each_block')];
+}
+
+function drawHistoryHeads(parent, layout, words, { rows, rowY, sumY, model }) {
   const { ruler, isPhone } = layout;
   if (!isPhone) {
-    svg(parent, 'text', { class: 'bwp-head', x: 0, y: 18, text: words.say('player.history') });
-    words
-      .say('player.after_each_block')
+    const [title, note] = historyTitle(words, model);
+    svg(parent, 'text', { class: 'bwp-head', x: 0, y: 18, text: title });
+    note
       .split('\n')
       .forEach((text, i) => svg(parent, 'text', { class: 'bwp-axis', x: 0, y: 38 + 16 * i, text }));
   }
   for (const name of rows) {
-    const { symbol, kind } = variable(name);
-    const colour = { alpha: 'ink', l: 'l-text' }[name] || kind;
-    const y = name === 'l' ? sumY : rowY(name);
+    const symbol = name === 'alpha' && model.hasParts ? '\u00d7' : variable(model[name] || name).symbol;
+    const colour = name === 'sum' ? sumKind(model) : { alpha: 'ink' }[name] || name;
+    const y = name === 'sum' ? sumY : rowY(name);
     svg(parent, 'text', {
       class: `bwp-symbol bwp-f-${colour}`,
       x: ruler.left - 8,
@@ -129,7 +152,7 @@ function drawHistoryHeads(parent, layout, words, rows, rowY, sumY) {
 function printedBlocks({ model, index, step }, ruler, widths) {
   const known = [];
   for (let b = 0; b < model.nBlocks; b += 1) {
-    const set = [model.record.m[b], model.record.l[b]].some(
+    const set = [model.record.m[b], model.record.sum[b]].some(
       (record) => record && record.index <= index,
     );
     if (set) known.push(b);
@@ -137,7 +160,7 @@ function printedBlocks({ model, index, step }, ruler, widths) {
   const current = step.block === null ? known[known.length - 1] : step.block;
   const rose = known.filter((b) => {
     const record = model.record.m[b];
-    return record && record.value > record.old && record.old !== -Infinity;
+    return record && record.value > record.old && record.old !== -Infinity && !model.hasParts;
   });
   const others = ruler.column >= CROWDED ? known : known.slice(0, 1);
   const chosen = known.includes(current) ? [current] : [];
@@ -162,7 +185,7 @@ function makeHistoryLabel(parent, rows, rowY, sumY) {
   const group = svg(parent, 'g');
   const texts = {};
   for (const name of rows) {
-    const y = name === 'l' ? sumY : rowY(name);
+    const y = name === 'sum' ? sumY : rowY(name);
     texts[name] = svg(group, 'text', { class: 'bwp-number', y, 'text-anchor': 'middle' });
   }
   const chip = rows.includes('alpha') ? makeChip(group, 'history-alpha') : null;
@@ -172,7 +195,8 @@ function makeHistoryLabel(parent, rows, rowY, sumY) {
   };
   return {
     group,
-    set({ model, index, step, state, visit, shrinks }, b, ruler) {
+    set(view, b, ruler) {
+      const { model, index, step, state, visit, shrinks, factors } = view;
       const x = labelX(ruler, b);
       const at = (name) => {
         const record = model.record[name][b];
@@ -181,20 +205,33 @@ function makeHistoryLabel(parent, rows, rowY, sumY) {
       put(group, { 'data-block': b });
       for (const text of Object.values(texts)) put(text, { x });
       const isNow = step.block === b;
-      const [m, alpha, l] = [at('m'), at('alpha'), at('l')];
+      const [m, alpha] = [at('m'), at('alpha')];
       const isNew = (record) => isNow && record.index >= visit.first;
       if (texts.m) print('m', 'm', m ? formatScore(m.value) : '', Boolean(m) && isNew(m));
-      const sum = l || (isNow && shrinks ? { value: state.l, index } : null);
-      print('l', 'l-text', sum ? formatSum(sum.value) : '', Boolean(sum) && isNew(sum));
-      if (chip)
+      const sum = at('sum') || (isNow && shrinks ? { value: state.l, index } : null);
+      const printed = sum && factors ? { ...sum, value: mergedSum(view, b) } : sum;
+      if (texts.sum)
+        print(
+          'sum',
+          sumKind(model),
+          printed ? formatSum(printed.value) : '',
+          Boolean(sum) && (factors ? step.values.l !== undefined : isNew(sum)),
+        );
+      const place = { size: chipSize(ruler), x };
+      if (factors) setFactor(factors[b], { ...place, isNow: step.values.l !== undefined });
+      else if (chip)
         setAlpha(alpha, {
+          ...place,
           kase: alpha && model.steps[alpha.index].case,
           isNow: alpha && alpha.index === index,
-          size: chipSize(ruler),
-          x,
         });
     },
   };
+
+  function setFactor(factor, { isNow, size, x }) {
+    chip.set(factor === 1 ? '' : formatFactor(factor), x, rowY('alpha') - 5, isNow, size);
+    print('alpha', 'ink-2', factor === 1 ? '1' : '', false);
+  }
 
   function setAlpha(alpha, { kase, isNow, size, x }) {
     const isChip = Boolean(alpha) && kase !== 'first' && kase !== 'masked' && alpha.value !== 1;
@@ -203,4 +240,8 @@ function makeHistoryLabel(parent, rows, rowY, sumY) {
     if (alpha && !isChip) text = kase === 'first' || kase === 'masked' ? '\u2013' : '1';
     print('alpha', 'ink-2', text, false);
   }
+}
+
+function sumKind({ sum }) {
+  return sum === 'l' ? 'l-text' : 'ink';
 }

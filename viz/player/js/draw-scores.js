@@ -4,46 +4,23 @@ const STUB = 14;
 
 function makeScoresPanel(parent, layout, model, words) {
   const panel = layout.panels.scores;
-  const { ruler } = layout;
-  const scale = makeScale(model.ranges.low, model.ranges.high, panel.bottom, panel.top);
-  const zero = scale(0);
+  const { low, high } = model.ranges;
+  const scale = makeScale(low, high, panel.bottom, panel.top);
   makeHead(parent, layout, panel, {
     name: { text: words.say('player.scores'), isFirst: true },
     symbol: 'x',
     kind: 'ink-2',
   });
-  makeAxis(
-    parent,
-    layout,
-    scale,
-    niceTicks(model.ranges.low, model.ranges.high, panel.height / 20),
-  );
-  const band = svg(parent, 'rect', { class: 'bwp-band', x: ruler.left });
-  const bars = ['past', 'now', 'next'].map((name) =>
-    svg(parent, 'path', { class: `bwp-bars-${name}`, 'data-testid': `scores-${name}` }),
-  );
-  drawSpecialScores(parent, layout, model, { panel, zero });
+  makeAxis(parent, layout, scale, niceTicks(low, high, panel.height / 20));
+  const band = svg(parent, 'path', { class: 'bwp-band' });
+  const bars = makeReadBars(parent, layout, model.scores, scale, 'scores');
+  drawSpecials(parent, layout, model.scores, { panel, zero: scale(0) });
   const maximum = model.hasMax
     ? makeMaximum(parent, layout, model, words, { panel, scale, band })
     : null;
-  let drawn = null;
-  const drawBars = (from, to) => {
-    let d = '';
-    for (let j = from; j < to; j += 1) {
-      if (Number.isFinite(model.x[j])) d += barPath(ruler.x(j), ruler.bar, zero, scale(model.x[j]));
-    }
-    return d;
-  };
   return {
     set(view) {
-      const { start, stop, block } = view.step;
-      const now = block === null ? [model.n, model.n] : [start, stop];
-      if (String(now) !== String(drawn)) {
-        drawn = now;
-        [[0, now[0]], now, [now[1], model.n]].forEach((range, i) =>
-          put(bars[i], { d: drawBars(...range) }),
-        );
-      }
+      bars.set(view);
       return maximum ? maximum.set(view) : [];
     },
     move(target) {
@@ -52,49 +29,62 @@ function makeScoresPanel(parent, layout, model, words) {
   };
 }
 
-/** What has no height: −∞ a hatched stub at the foot, +∞ a bar to the top, NaN a cross. */
-function drawSpecialScores(parent, layout, model, { panel, zero }) {
+/** Bars of an input: those read, those of the current block, those still in HBM. */
+function makeReadBars(parent, layout, values, scale, testid) {
   const { ruler } = layout;
-  const { x, n } = model;
-  if (x.every(Number.isFinite)) return;
-  const fill = hatching(parent, 'bwp-hatch-ink');
-  const draw = (test, y0, y1, label, labelY) => {
+  const zero = scale(0);
+  const bars = ['past', 'now', 'next'].map((name) =>
+    svg(parent, 'path', { class: `bwp-bars-${name}`, 'data-testid': `${testid}-${name}` }),
+  );
+  const path = (from, to) => {
     let d = '';
-    for (const [first, last] of runsOf(n, (j) => test(x[j]))) {
-      for (let j = first; j <= last; j += 1) d += barPath(ruler.x(j), ruler.bar, y0, y1);
-      const middle = (ruler.x(first) + ruler.x(last) + ruler.bar) / 2;
-      svg(parent, 'text', {
-        class: 'bwp-special',
-        x: middle,
-        y: labelY,
-        'text-anchor': 'middle',
-        text: label,
-      });
+    for (let j = from; j < to; j += 1) {
+      if (values[j] !== 0 && Number.isFinite(values[j]))
+        d += barPath(ruler.x(j), ruler.bar, zero, scale(values[j]));
+    }
+    return d;
+  };
+  let drawn = null;
+  return {
+    set({ model, step: { start, stop, block, pass } }) {
+      const n = values.length;
+      const now = block === null ? [n, n] : [start, stop];
+      now.push(model.readingPasses.has(pass) ? now[1] : n);
+      if (String(now) === String(drawn)) return;
+      drawn = now;
+      const rest = path(0, now[0]) + (now[2] === n ? path(now[1], n) : '');
+      put(bars[0], { d: rest });
+      put(bars[1], { d: path(now[0], now[1]) });
+      put(bars[2], { d: path(now[2], n) });
+    },
+  };
+}
+
+/** What has no height: −∞ a hatched stub at the foot, +∞ a bar to the top, NaN a cross. */
+function drawSpecials(parent, layout, values, { panel, zero }) {
+  const { ruler } = layout;
+  if (values.every(Number.isFinite)) return;
+  const fill = hatching(parent, 'bwp-hatch-ink');
+  const middleOf = ([first, last]) => (ruler.x(first) + ruler.x(last) + ruler.bar) / 2;
+  const label = (run, text, y, className) =>
+    svg(parent, 'text', { class: className, x: middleOf(run), y, 'text-anchor': 'middle', text });
+  const draw = (wanted, y0, y1, labelY) => {
+    let d = '';
+    for (const run of runsOf(values.length, (j) => values[j] === wanted)) {
+      for (let j = run[0]; j <= run[1]; j += 1) d += barPath(ruler.x(j), ruler.bar, y0, y1);
+      label(run, special(wanted), labelY, 'bwp-special');
     }
     if (d) svg(parent, 'path', { class: 'bwp-hatched', d, fill });
   };
-  draw(
-    (value) => value === -Infinity,
-    panel.bottom,
-    panel.bottom - STUB,
-    special(-Infinity),
-    panel.bottom - STUB - 5,
-  );
-  draw((value) => value === Infinity, zero, panel.top, special(Infinity), panel.top + 16);
+  draw(-Infinity, panel.bottom, panel.bottom - STUB, panel.bottom - STUB - 5);
+  draw(Infinity, zero, panel.top, panel.top + 16);
   const arm = Math.min(5, Math.max(2, ruler.pitch / 2));
-  for (const [first, last] of runsOf(n, (j) => Number.isNaN(x[j]))) {
+  for (const run of runsOf(values.length, (j) => Number.isNaN(values[j]))) {
     let d = '';
-    for (let j = first; j <= last; j += 1)
+    for (let j = run[0]; j <= run[1]; j += 1)
       d += crossPath(ruler.x(j) + ruler.bar / 2, zero - 8, arm);
     svg(parent, 'path', { class: 'bwp-cross', d });
-    const middle = (ruler.x(first) + ruler.x(last) + ruler.bar) / 2;
-    svg(parent, 'text', {
-      class: 'bwp-special bwp-f-error',
-      x: middle,
-      y: zero - 18,
-      'text-anchor': 'middle',
-      text: 'NaN',
-    });
+    label(run, 'NaN', zero - 18, 'bwp-special bwp-f-error');
   }
 }
 
@@ -113,15 +103,30 @@ function makeMaximum(parent, layout, model, words, { panel, scale, band }) {
   const sentence = svg(parent, 'text', { class: 'bwp-band-text', 'text-anchor': 'middle' });
   const ring = svg(parent, 'circle', { class: 'bwp-m-ring', r: 5.5 });
   const ringText = svg(parent, 'text', { class: 'bwp-ring-text', 'data-testid': 'block-max' });
-  const firstPass = model.steps.find((step) => 'm' in step.values || 'm_new' in step.values).pass;
+  const firstPass = model.steps.find(({ values }) =>
+    ['m', 'm_new', 'm_part'].some((name) => name in values),
+  ).pass;
   let shape = '';
   let tail = null;
 
+  /** The maximum of each part over its own columns: no program knows another's. */
+  const separate = (index) =>
+    model.record.m
+      .map((record, b) => {
+        const y = record.index <= index ? levelOf(scale, panel, record.value) : null;
+        return y === null ? '' : `M${round(ruler.col(b) + 2)} ${round(y)}H${round(ruler.col(b + 1) - 2)}`;
+      })
+      .join('');
+
   const staircase = ({ index, step, state }) => {
     tail = null;
+    shape = '';
+    if (model.hasParts && step.pass === firstPass) {
+      shape = separate(index);
+      return;
+    }
     if (step.pass !== firstPass) {
       const y = levelOf(scale, panel, state.top);
-      shape = '';
       if (y !== null) tail = { x: ruler.left, y };
       return;
     }
@@ -139,12 +144,28 @@ function makeMaximum(parent, layout, model, words, { panel, scale, band }) {
       .join('');
   };
 
-  const drawRise = ({ rise, step }) => {
-    for (const node of [band, dashes]) show(node, Boolean(rise));
+  /** At the merge: how far below the row's maximum each part's own one lies. */
+  const drawParts = ({ index, state }) => {
+    const top = levelOf(scale, panel, state.m);
+    let d = '';
+    model.record.m.forEach((record, b) => {
+      const y = levelOf(scale, panel, record.value);
+      if (y !== null && top !== null)
+        d += `M${round(ruler.col(b) + 2)} ${round(top)}H${round(ruler.col(b + 1) - 2)}V${round(y)}H${round(ruler.col(b) + 2)}z`;
+    });
+    put(band, { d });
+    put(dashes, { d: separate(index) });
+  };
+
+  const drawRise = (view) => {
+    const { rise, step } = view;
+    const isMerge = model.hasParts && step.values.m !== undefined;
+    for (const node of [band, dashes]) show(node, isMerge || Boolean(rise));
     setText(sentence, '');
+    if (isMerge) drawParts(view);
     if (!rise) return;
     const [top, bottom, edge] = [scale(rise.value), scale(rise.old), ruler.col(step.block)];
-    put(band, { y: top, width: edge - ruler.left, height: bottom - top });
+    put(band, { d: `M${ruler.left} ${round(top)}H${round(edge)}V${round(bottom)}H${ruler.left}z` });
     put(dashes, {
       d: `M${ruler.left} ${round(top)}H${round(edge)}M${round(edge)} ${round(bottom)}H${end}`,
     });
@@ -165,12 +186,13 @@ function makeMaximum(parent, layout, model, words, { panel, scale, band }) {
   };
 
   const drawRing = ({ step }) => {
-    const value = step.values.block_max ?? (step.phase === 'block_max' ? step.values.m : undefined);
+    const { m, m_part: part, block_max: value = step.phase === 'block_max' ? (m ?? part) : undefined } =
+      step.values;
     const y = value === undefined ? null : levelOf(scale, panel, value);
     show(ring, y !== null);
     setText(ringText, y === null ? '' : formatScore(value));
     if (y === null) return;
-    const j = model.x.indexOf(value, step.start);
+    const j = model.scores.indexOf(value, step.start);
     const x = ruler.x(Math.max(j, step.start)) + ruler.bar / 2;
     const onLeft = x + 70 > ruler.right;
     put(ring, { cx: x, cy: y });
@@ -191,7 +213,7 @@ function makeMaximum(parent, layout, model, words, { panel, scale, band }) {
       return [tail ? tail.y : NaN];
     },
     move([y]) {
-      if (!tail) put(line, { d: '' });
+      if (!tail) put(line, { d: shape });
       else put(line, { d: `${shape || `M${round(tail.x)} ${round(y)}`}V${round(y)}H${end}` });
     },
   };

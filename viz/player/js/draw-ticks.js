@@ -155,7 +155,7 @@ function drawTickHeads(parent, layout, model, words, passes, lineY) {
   });
   if (passes.length > 1) {
     for (const pass of passes) {
-      const text = words.say('player.pass', { pass: pass + 1 });
+      const text = passName(words, model, pass);
       svg(parent, 'text', {
         class: 'bwp-axis',
         x: ruler.left - 8,
@@ -182,7 +182,7 @@ function drawTickHeads(parent, layout, model, words, passes, lineY) {
 /** Where each tick stands. With little room the current block spreads over its neighbours. */
 function makeTickPlaces(layout, model) {
   const { ruler } = layout;
-  const rowX = layout.isPhone ? ruler.right + 6 : layout.chip.x + 8;
+  const rowX = layout.isPhone || !layout.chip ? ruler.right + 6 : layout.chip.x + 8;
   const rowStep = layout.isPhone ? 11 : 17;
   const lengthOf = ({ first, last }) => last - first + 1;
   const spacing =

@@ -21,27 +21,43 @@ function makeWeightsPanel(parent, layout, model, words) {
   const bracket = svg(parent, 'path', { class: 'bwp-bracket' });
   const chip = makeChip(parent, 'alpha-chip');
   const drawBracket = (view) => {
-    const { step, alpha } = view;
-    const shown = view.shrinks || (alpha === 1 && step.case === 'same');
-    const right = step.block === null ? ruler.left : ruler.col(step.block) - ruler.gap / 2;
+    const { left, right, factor } = bracketed(view);
     const y = panel.top - 16;
-    show(bracket, view.shrinks);
-    if (view.shrinks)
-      put(bracket, { d: `M${ruler.left + 3} ${y + 7}V${y}H${round(right)}V${y + 7}` });
-    const text = shown ? `\u00d7 ${formatFactor(alpha)}` : '';
+    const isActing = factor !== null && factor !== 1;
+    show(bracket, isActing);
+    if (isActing)
+      put(bracket, { d: `M${round(left + 3)} ${y + 7}V${y}H${round(right)}V${y + 7}` });
+    const text = factor === null ? '' : `\u00d7 ${formatFactor(factor)}`;
     const half = monoWidth(text, 14) / 2 + 7;
-    chip.set(text, Math.max((ruler.left + right) / 2, ruler.left + half), y, view.shrinks);
+    const middle = Math.max((left + right) / 2, ruler.left + half);
+    chip.set(text, Math.min(middle, ruler.right - half), y, isActing);
+  };
+  /** What a bracket spans: all old blocks at a rescale, or the part whose program has merged. */
+  const bracketed = ({ step, alpha, share, shrinks }) => {
+    const { left } = ruler;
+    if (step.block === null) return { left, right: left, factor: null };
+    const start = ruler.col(step.block);
+    if (share !== null) return { left: start, right: ruler.col(step.block + 1) - 3, factor: share };
+    const isShown = shrinks || (alpha === 1 && step.case === 'same');
+    return { left, right: start - ruler.gap / 2, factor: isShown ? alpha : null };
   };
   return {
     set(view) {
       drawBracket(view);
       return bars.set(view.weights, {
-        now: view.fresh || (view.shrinks ? [0, view.step.start] : null),
+        now: movingWeights(view),
         were: view.weightsWere,
       });
     },
     move: bars.move,
   };
+}
+
+/** The columns whose weights a step makes or changes. */
+function movingWeights({ fresh, shrinks, share, step }) {
+  if (fresh) return fresh;
+  if (share !== null) return [step.start, step.stop];
+  return shrinks ? [0, step.start] : null;
 }
 
 const NONE = [0, 0]; // no column moves
@@ -75,7 +91,7 @@ function makeBarStates(parent, layout, scale, { rest, now, testid, highest = Inf
   const path = (values, from, to) => {
     let d = '';
     for (let j = from; j < to; j += 1) {
-      if (values[j] > 0 && values[j] < Infinity)
+      if (values[j] !== 0 && Number.isFinite(values[j]))
         d += barPath(ruler.x(j), ruler.bar, zero, scale(values[j]));
     }
     return d;
@@ -84,15 +100,18 @@ function makeBarStates(parent, layout, scale, { rest, now, testid, highest = Inf
   const drawSpecials = (values, isNamed) => {
     const arm = Math.min(5, Math.max(1.5, ruler.pitch / 2));
     const middle = (j) => ruler.x(j) + ruler.bar / 2;
-    const isInfinite = (j) => values[j] === Infinity;
+    const isAbove = (j) => values[j] === Infinity;
+    const isBelow = (j) => values[j] === -Infinity;
     const isNaNAt = (j) => Number.isNaN(values[j]);
     let hatched = '';
     let crossed = '';
     let heads = '';
-    const top = scale(Infinity);
+    const [top, bottom] = [scale(Infinity), scale(-Infinity)];
     const beyond = [];
+    const labelled = (test, label) => runsOf(values.length, test).map((run) => ({ run, ...label }));
     for (let j = 0; j < values.length; j += 1) {
-      if (isInfinite(j)) hatched += barPath(ruler.x(j), ruler.bar, zero, top);
+      if (isAbove(j)) hatched += barPath(ruler.x(j), ruler.bar, zero, top);
+      if (isBelow(j)) hatched += barPath(ruler.x(j), ruler.bar, zero, bottom);
       if (isNaNAt(j)) crossed += crossPath(middle(j), zero - 8, arm);
       if (!(values[j] > highest * 1.0001 && values[j] < Infinity)) continue;
       const half = Math.min(5, ruler.bar / 2);
@@ -105,18 +124,9 @@ function makeBarStates(parent, layout, scale, { rest, now, testid, highest = Inf
     put(crosses, { d: crossed });
     put(over, { d: heads });
     const named = [
-      ...runsOf(values.length, isInfinite).map((run) => ({
-        run,
-        text: INFINITY,
-        y: top - 4,
-        kind: now,
-      })),
-      ...runsOf(values.length, isNaNAt).map((run) => ({
-        run,
-        text: 'NaN',
-        y: zero - 18,
-        kind: 'error',
-      })),
+      ...labelled(isAbove, { text: special(Infinity), y: top - 4, kind: now }),
+      ...labelled(isBelow, { text: special(-Infinity), y: bottom + 14, kind: now }),
+      ...labelled(isNaNAt, { text: 'NaN', y: zero - 18, kind: 'error' }),
     ].filter(({ run: [a, b] }, i) => i === 0 || ruler.x(b) - ruler.x(a) > 24 || values.length < 40);
     labels.fit([...named, ...beyond], (node, { run: [a, b], text, y, kind }) => {
       put(node, { x: (middle(a) + middle(b)) / 2, y, class: `bwp-special bwp-f-${kind}` });

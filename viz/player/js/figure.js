@@ -5,6 +5,8 @@ const PANELS = {
   weights: makeWeightsPanel,
   weighted_values: makeValuesPanel,
   outputs: makeOutputsPanel,
+  operands: makeOperandsPanel,
+  products: makeProductsPanel,
 };
 
 function makeFigure(model, words, { onSeek, titled }) {
@@ -37,7 +39,7 @@ function makeFigure(model, words, { onSeek, titled }) {
       main,
       layout.ruler,
       layout.head,
-      layout.isPhone ? layout.chip.top - 8 : layout.height,
+      layout.isPhone && layout.chip ? layout.chip.top - 8 : layout.height,
     );
     const chipLayer = svg(main, 'g');
     const panels = [{ set: ({ step }) => (column(step), []), move() {} }];
@@ -45,7 +47,7 @@ function makeFigure(model, words, { onSeek, titled }) {
     for (const name of model.panels) {
       if (layout.panels[name]) panels.push(PANELS[name](main, layout, model, words));
     }
-    panels.push(makeChipPanel(chipLayer, layout, model, words));
+    if (layout.chip) panels.push(makeChipPanel(chipLayer, layout, model, words));
     panels.push(
       rebuilt(history, layout.width, (node) => makeHistoryPanel(node, layout, model, words)),
     );

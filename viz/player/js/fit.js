@@ -81,7 +81,8 @@ function measure(isNew) {
 function bestFit(fits, isLecture) {
   const found = fits.map((fit) => ({ ...fit, factor: fitFactor(fit, isLecture) }));
   const fit = found.find(({ factor, least }) => factor >= least) || found[found.length - 1];
-  const factor = Math.max(fit.least, Math.min(1.7, fit.factor));
+  const isShort = app.figures.length === 1 && app.figures[0].model.panels.length < 3;
+  const factor = Math.max(fit.least, Math.min(isShort ? 2.1 : 1.7, fit.factor));
   return { ...fit, factor: Math.floor(50 * factor) / 50 };
 }
 
@@ -114,11 +115,11 @@ function phoneTicks(layout, width) {
 /** Put history and ticks where this width wants them. */
 function placeParts(isPhone) {
   const historyHost = textColumn.querySelector('.bwp-history-host');
-  historyHost.replaceChildren();
+  if (historyHost) historyHost.replaceChildren();
   foot.replaceChildren();
   app.figures.forEach((figure, f) => {
     if (isPhone && f === app.active) {
-      historyHost.append(figure.history);
+      if (historyHost) historyHost.append(figure.history);
       foot.append(figure.ticks);
     } else if (!isPhone) figure.section.append(figure.history, figure.ticks);
   });

@@ -84,6 +84,13 @@ const VARIABLES = {
   pv_sum: { symbol: 'p \u00b7 V', kind: 'o', format: formatSum },
   o: { symbol: 'o', kind: 'o', format: formatSum },
   y: { symbol: 'y', kind: 'o', format: formatSum },
+  z: { symbol: 'z', kind: 'o', format: formatSum },
+  dx: { symbol: 'dx', kind: 'o', format: formatSum },
+  m_part: { symbol: 'm_part', kind: 'm', format: formatScore },
+  l_part: { symbol: 'l_part', kind: 'l', format: formatSum },
+  delta: { symbol: 'delta', kind: 'ink', format: formatSum },
+  t: { symbol: 't', kind: 'ink', format: formatSum },
+  t_sum: { symbol: '\u2211 t', kind: 'ink', format: formatSum },
   lse: { symbol: 'lse', kind: 'ink', format: formatSum },
   lse_part: { symbol: 'lse_part', kind: 'ink', format: formatSum },
   lse_max: { symbol: 'lse_max', kind: 'm', format: formatSum },
@@ -101,8 +108,9 @@ const VARIABLES = {
 const PLAIN = { kind: 'ink', format: formatScore };
 
 /** A variable as one algorithm's page writes it: `acc` is called o only beside m and l. */
-function variableOf({ on_chip: kept }, name) {
+function variableOf({ on_chip: kept, rows }, name) {
   const known = variable(name);
+  if (rows && rows[name]) return { ...known, kind: 'ink' }; // y is an output, but not everywhere
   return name === 'acc' && !kept.includes('l') ? { ...known, symbol: name } : known;
 }
 

@@ -2,11 +2,17 @@
 
 const LIST_CHARACTERS = 16;
 
+/** What stands in an expression without braces: what a line is about a whole block of. */
+function namesIn({ rows = {} }) {
+  const plain = ['scores', 'p', 'm_part', ...Object.keys(rows)].join('|');
+  return new RegExp(`\\{(\\w+)\\}|\u2211 (?:p|t|l_part)\\b|\\b(?:${plain})\\b`, 'g');
+}
+
 /** What a line of a stanza says once its names are replaced, as parts. */
-function expressionParts(expression, replace) {
+function expressionParts(model, expression, replace) {
   const parts = [];
   let rest = 0;
-  for (const match of expression.matchAll(/\{(\w+)\}|\u2211 p|\b(?:scores|p)\b/g)) {
+  for (const match of expression.matchAll(namesIn(model))) {
     if (match.index > rest) parts.push({ text: expression.slice(rest, match.index) });
     parts.push(...replace(match[1] || match[0], expression.slice(0, match.index)));
     rest = match.index + match[0].length;
@@ -16,9 +22,9 @@ function expressionParts(expression, replace) {
 }
 
 function symbolParts(model, expression) {
-  return expressionParts(expression, (name) => {
+  return expressionParts(model, expression, (name) => {
     if (name === 'scores') return [{ text: name, kind: 'now' }];
-    if (name === '\u2211 p') return [{ text: name, kind: 'l' }];
+    if (name.startsWith('\u2211 ')) return [{ text: name, kind: variable(name.slice(2)).kind }];
     const { symbol, kind } = variableOf(model, name);
     return [{ text: symbol, kind: kind === 'alpha' ? 'strong' : kind }];
   });
@@ -36,22 +42,40 @@ function numberPart(name, value, printedBefore, isActing = false, digits = null)
 }
 
 /** The numbers of one line, from the states around the sub-step that ran it. */
-function numberParts({ target, expression }, { model, step, after, before, isActing }) {
-  const { x } = model;
+function numberParts({ target, expression }, around) {
+  const { model, step, after, before, isActing } = around;
   if (expression.endsWith('/ {l}') && after.l === 0 && !isNaNValue(after[target])) return [];
-  const scores = x.subarray(step.start, step.stop);
-  const parts = expressionParts(expression, (name, printedBefore) => {
-    if (name === 'scores' && printedBefore.endsWith('max('))
-      return listParts('block_max', scores, ', ');
-    if (name === 'scores') return [numberPart('block_max', scores[0], printedBefore)];
-    if (name === '\u2211 p') return listParts('p', after.p, ' + ');
+  const parts = expressionParts(model, expression, (name, printedBefore) => {
+    const listed = blockParts(name, printedBefore, around);
+    if (listed) return listed;
     const value = (name === target ? before : after)[name];
-    if (name === 'm_new' && isShiftedByZero(model, step, value)) return [{ text: '0', kind: 'm' }];
+    const shifts =
+      name === 'm_new' || (name === 'm_part' && target === 'p') || (model.hasParts && name === 'm');
+    if (shifts && isShiftedByZero(model, step, value)) return [{ text: '0', kind: 'm' }];
     return [numberPart(name, Array.isArray(value) ? value[0] : value, printedBefore, isActing)];
   });
+  if (expression.includes('\u2211 l_part') && model.nBlocks > 1) parts.push({ text: ' + \u2026' });
   return parts.map((part) =>
     part.kind ? part : { text: part.text.replaceAll('\u00b7', '\u00d7') },
   );
+}
+
+/** The numbers of what stands for a whole block, or for all parts of the row; null if neither. */
+function blockParts(name, printedBefore, { model, step, after }) {
+  const row = name === 'scores' ? model.scores : model.rows[name];
+  const isList = printedBefore.endsWith('max(');
+  const { m: maxima, sum: sums } = model.record;
+  if (row) {
+    const values = row.subarray(step.start, step.stop);
+    if (isList) return listParts('block_max', values, ', ');
+    const kind = name === 'scores' ? 'now' : 'ink';
+    return [{ ...numberPart('block_max', values[0], printedBefore), kind }];
+  }
+  if (name === '\u2211 p' || name === '\u2211 t') return listParts(name[2], after[name[2]], ' + ');
+  if (name === '\u2211 l_part') return [numberPart('l_part', sums[0].value, printedBefore)];
+  if (name !== 'm_part' || step.phase !== 'merge') return null;
+  const parts = maxima.map(({ value }) => value);
+  return isList ? listParts('m_part', parts, ', ') : [numberPart('m_part', parts[0], printedBefore)];
 }
 
 /** As many of a list as fit on a line, and whether there are more. */
@@ -82,7 +106,7 @@ function isShiftedByZero(model, step, top) {
   const born = step.block === null ? null : model.record.p[step.block];
   if (Number.isFinite(top) || !born) return false;
   return born.value.some((p, lane) => {
-    const plain = Math.exp(model.x[step.start + lane] - top);
+    const plain = Math.exp(model.scores[step.start + lane] - top);
     return !Object.is(plain, p) && !(Math.abs(plain - p) <= 1e-5 * p);
   });
 }
@@ -95,7 +119,10 @@ function resultParts(target, state, isActing) {
 
 /** Whether a stanza runs now, ran, or is still to come; and at which step it last ran. */
 function stanzaStatus(stanza, { model, index, visit, program }) {
-  const runs = (step) => step.phase === stanza.phase && step.pass === stanza.pass;
+  const runs = (step) =>
+    step.phase === stanza.phase &&
+    step.pass === stanza.pass &&
+    (model.isTiles || step.program === visit.program);
   const from = program ? program.first : 0;
   if (runs(model.steps[index])) return { status: 'running', at: index };
   for (let i = index + 1; i <= visit.last; i += 1)
@@ -137,7 +164,7 @@ function makeFormula(host, model) {
         continue;
       }
       const { inputs, result } = lineNumbers(line, view, at, status === 'running');
-      const numbers = inputs.length ? [...inputs, { text: ' = ' }, ...result] : result;
+      const numbers = inputs.length ? [...inputs, { text: ' =\u00a0' }, ...result] : result;
       if (status === 'done') {
         lineOf(node, line.target, numbers);
         continue;
@@ -173,7 +200,7 @@ function lineNumbers(line, view, at, isRunning) {
     model,
     step: model.steps[at],
     after: model.states[at],
-    before: model.states[at - 1] || model.start,
+    before: model.befores[at],
     isActing: isRunning && model.rises.includes(at),
   };
   const inputs = numberParts(line, around);

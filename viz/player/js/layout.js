@@ -2,6 +2,7 @@
 
 const MAX_BAR = 44;
 const LABELS_HEIGHT = 84; // px: the names and notes of the p·V panel
+const CHIP_HEIGHT = 74; // px: a number, its bar and what it was
 const PHONE_HEAD = 30; // px: the first panel's name stands over the block numbers
 const THIN = 4; // px: below this pitch squares and single bars cannot be told apart
 
@@ -26,6 +27,8 @@ function makeRuler({ left, width, n, block, gap: wanted }) {
     bar,
     col,
     center: (b) => col(b) + column / 2,
+    /** The lanes of the last block that are past the end of the row, [first, last + 1]. */
+    dead: [n, nBlocks * block],
     /** The left edge of bar `j`. */
     x(j) {
       const b = Math.floor(j / block);
@@ -40,15 +43,15 @@ function makeRuler({ left, width, n, block, gap: wanted }) {
 }
 
 const HEIGHTS = {
-  wide: { ruler: 26, head: 14, scores: 122, bracket: 34, weights: 88, gap: 24, row: 42, outputs: 96 },
-  compact: { ruler: 22, head: 20, scores: 122, bracket: 28, weights: 88, gap: 14, row: 42, outputs: 96 },
-  stacked: { ruler: 24, head: 14, scores: 92, bracket: 32, weights: 62, gap: 16, row: 24, outputs: 62 },
-  brief: { ruler: 22, head: 20, scores: 92, bracket: 28, weights: 62, gap: 12, row: 24, outputs: 62 },
-  lecture: { ruler: 26, head: 14, scores: 122, bracket: 30, weights: 88, gap: 18, row: 42, outputs: 96 },
-  phone: { ruler: 24, head: 14, scores: 132, bracket: 60, weights: 104, gap: 58, row: 32, outputs: 96 },
+  wide: { ruler: 26, head: 14, scores: 122, bracket: 34, weights: 88, gap: 24, row: 42, outputs: 96, strip: 74 },
+  compact: { ruler: 22, head: 20, scores: 122, bracket: 28, weights: 88, gap: 14, row: 42, outputs: 96, strip: 74 },
+  stacked: { ruler: 24, head: 14, scores: 92, bracket: 32, weights: 62, gap: 16, row: 24, outputs: 62, strip: 50 },
+  brief: { ruler: 22, head: 20, scores: 92, bracket: 28, weights: 62, gap: 12, row: 24, outputs: 62, strip: 50 },
+  lecture: { ruler: 26, head: 14, scores: 122, bracket: 30, weights: 88, gap: 18, row: 42, outputs: 96, strip: 74 },
+  phone: { ruler: 24, head: 14, scores: 132, bracket: 60, weights: 104, gap: 42, row: 32, outputs: 96, strip: 92 },
 };
 
-const FLEXIBLE = ['scores', 'weights', 'row', 'outputs'];
+const FLEXIBLE = ['scores', 'weights', 'row', 'outputs', 'strip'];
 
 /** Stretch or squeeze what holds data, so that a figure fills the screen it is shown on. */
 function scaledHeights(kind, factor) {
@@ -66,16 +69,17 @@ function rowHeight(heights, headDim) {
 /** Return the places of all panels for a figure `width` px wide (in its own units). */
 function makeLayout(model, { width, kind, factor }) {
   const isPhone = kind === 'phone';
-  const heights = scaledHeights(kind, factor);
-  const isLow = kind === 'compact' || kind === 'brief';
+  const isPair = kind === 'stacked' || kind === 'brief';
   const narrow = width < 720;
+  const keepsState = model.on_chip.length > 0;
   const gutter = isPhone ? 30 : narrow ? 92 : 98;
   const chipWidth = isPhone ? width : narrow ? 148 : 160;
   const chipGap = narrow ? 20 : 32;
-  const rulerWidth = isPhone ? width - gutter : width - gutter - chipWidth - chipGap;
+  // Of two figures that share a ruler, one that keeps nothing leaves the box's room empty.
+  const side = isPhone || !(keepsState || isPair) ? 0 : chipWidth + chipGap;
   const ruler = makeRuler({
     left: gutter,
-    width: rulerWidth,
+    width: width - gutter - side,
     n: model.n,
     block: model.block,
     gap: isPhone ? 6 : 10,
@@ -83,43 +87,67 @@ function makeLayout(model, { width, kind, factor }) {
   const layout = {
     kind,
     isPhone,
-    isLow,
+    isLow: kind === 'compact' || kind === 'brief',
     width,
-    heights,
+    heights: scaledHeights(kind, factor),
     gutter,
     ruler,
     head: isPhone ? PHONE_HEAD : 0,
-    panels: {},
   };
+  let y = placePanels(layout, model);
+  layout.chip = keepsState ? placeChip(layout, model, { y, width: chipWidth, gap: chipGap }) : null;
+  if (layout.chip) y = isPhone ? layout.chip.bottom : Math.max(y, layout.chip.bottom);
+  layout.height = y + (layout.isLow ? 2 : 6);
+  return layout;
+}
+
+/** Give every panel its place, from top to bottom; return where the last one ends. */
+function placePanels(layout, model) {
+  const { heights, isPhone } = layout;
   let y = heights.ruler + layout.head;
-  const place = (name, before, height) => {
-    layout.panels[name] = { top: y + before, height, bottom: y + before + height };
-    y += before + height;
+  layout.panels = {};
+  const place = (before, height) => {
+    const top = y + (y === heights.ruler + layout.head ? heights.head : before);
+    y = top + height;
+    return { top, height, bottom: y };
   };
-  place('scores', heights.head, heights.scores);
-  if (model.panels.includes('weights')) place('weights', heights.bracket, heights.weights);
-  if (model.panels.includes('weighted_values') && !isPhone) {
-    layout.row = rowHeight(heights, model.headDim);
-    place('weighted_values', heights.gap, layout.row * model.headDim);
-  }
-  const chipBottom = y + 12;
-  if (model.panels.includes('outputs'))
-    place('outputs', heights.gap + (isPhone ? 0 : 10), heights.outputs);
+  const placers = {
+    scores: () => place(heights.head, heights.scores),
+    // On a phone the bracket of a rescale stands between the panel's name and its bars.
+    weights: () => ({ ...place(heights.bracket, heights.weights), lift: 36 }),
+    weighted_values() {
+      if (isPhone) return null;
+      layout.row = rowHeight(heights, model.headDim);
+      return place(heights.gap, layout.row * model.headDim);
+    },
+    operands() {
+      // Rows that share their axis with the outputs are as high as they are.
+      const height = model.ranges.rows[model.output] ? heights.outputs : heights.strip;
+      const strips = model.operands.map((name) => ({ name, ...place(heights.gap, height) }));
+      return { strips, bottom: y };
+    },
+    products: () => place(heights.gap, heights.strip),
+    outputs: () => place(heights.gap + (isPhone ? 0 : 10), heights.outputs),
+  };
+  for (const name of model.panels) layout.panels[name] = placers[name]();
+  return y;
+}
+
+/** The box beside the panels whose state it holds; on a phone it stands below them all. */
+function placeChip(layout, model, { y, width, gap }) {
+  const { heights, ruler, panels, isPhone } = layout;
   if (isPhone) {
     layout.row = Math.min(heights.row, (heights.row * 4) / Math.max(model.headDim, 1));
-    layout.chip = { x: 0, width, top: y + 20, bottom: y + 20 + phoneChipHeight(model, layout.row) };
-    y = layout.chip.bottom;
-  } else {
-    layout.chip = {
-      x: ruler.right + chipGap,
-      width: chipWidth,
-      top: heights.ruler,
-      bottom: chipBottom,
-    };
-    y = Math.max(y, chipBottom);
+    const top = y + 20;
+    return { x: 0, width, top, bottom: top + phoneChipHeight(model, layout.row) };
   }
-  layout.height = y + (isLow ? 2 : 6);
-  return layout;
+  const place = { x: ruler.right + gap, width };
+  if (panels.products) {
+    const { top, bottom } = panels.products;
+    return { ...place, top: top - 8, bottom: Math.max(bottom + 8, top + CHIP_HEIGHT) };
+  }
+  const last = panels.weighted_values || panels.weights;
+  return { ...place, top: heights.ruler, bottom: last.bottom + 12 };
 }
 
 /** On a phone the chip box stands below the panels: m, l and its bar, then a line per output. */

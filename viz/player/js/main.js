@@ -79,8 +79,7 @@ function viewsAt({ indices }) {
 
 function placeOfView(words, view) {
   if (view.model.isTiles) return tilePlace(words, view);
-  const { block } = view.step;
-  return block === null ? words.say('player.row') : words.say('player.block', { block });
+  return rowPlace(words, view);
 }
 
 /** The figure that is hovered or focused is the one whose formula and kernel are shown. */

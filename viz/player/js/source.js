@@ -1,6 +1,6 @@
 // The real kernel's source, the lines of the running phase lit and their symbols coloured.
 
-const SYMBOLS = /\b(m_new|block_max|alpha|acc|lse|m|l|p|o|y)\b/g;
+const SYMBOLS = /\b(m_new|block_max|m_part|l_part|alpha|acc|lse|delta|dx|m|l|p|o|t|x|y|z)\b/g;
 
 const ANY = 'any'; // the mark of a line that stands for every phase of its pass
 
@@ -24,12 +24,12 @@ function makeSource(host, model, words) {
       run = `${phase} ${pass}`;
       const name =
         phase === ANY
-          ? words.say('player.pass', { pass: pass + 1 })
+          ? passName(words, model, pass)
           : phaseName(words, model, phase);
       html(text, 'span', 'bwp-code-phase', name);
     }
     text.style.setProperty('--bw-indent', `${code.search(/\S|$/)}ch`);
-    appendCode(text, code);
+    appendCode(text, code, model);
     return { node, phase, pass };
   });
   let windows = null;
@@ -66,13 +66,13 @@ function makeSource(host, model, words) {
   }
 }
 
-function appendCode(node, code) {
+function appendCode(node, code, model) {
   let rest = 0;
   const comment = code.indexOf('#');
   for (const match of code.matchAll(SYMBOLS)) {
     if (comment >= 0 && match.index > comment) break;
     node.append(code.slice(rest, match.index));
-    const { kind } = variable(match[0]);
+    const { kind } = variableOf(model, match[0]);
     html(node, 'span', `bwp-k-${kind === 'alpha' ? 'strong' : kind}`, match[0]);
     rest = match.index + match[0].length;
   }

@@ -5,8 +5,11 @@ function readModel(figure) {
   const { algorithm, trace } = figure;
   const steps = trace.steps.map(readStep);
   const { n_cols: n, block, head_dim: headDim = 0 } = trace.sizes;
+  const leading = algorithm.inputs[0];
+  const assigns = (name) => steps.some((step) => name in step.values);
   const model = {
     ...algorithm,
+    ...readRows(algorithm, trace.arrays),
     dtype: trace.dtype,
     traffic: figure.traffic,
     itemsize: figure.itemsize,
@@ -15,16 +18,36 @@ function readModel(figure) {
     block,
     headDim,
     nBlocks: Math.ceil(n / block),
-    x: Float64Array.from(decode(trace.arrays.x)),
     v: trace.arrays.v ? decode(trace.arrays.v) : null,
     steps,
     hasMax: algorithm.on_chip.includes('m'),
+    sum: ['l', 'delta'].find((name) => algorithm.on_chip.includes(name)) || null,
+    hasParts: assigns('m_part'),
+    readingPasses: new Set(steps.filter(({ reads }) => reads[leading]).map(({ pass }) => pass)),
+    hasPrograms: steps.some(({ program }) => program !== undefined),
   };
   foldSteps(model);
   findVisits(model);
   model.rises = findRises(model);
   model.ranges = findRanges(model);
   return model;
+}
+
+/**
+ * The inputs that are rows: the first is what the ruler is about. A row that has no panel of its own
+ * as scores is an operand.
+ */
+function readRows({ inputs, panels }, arrays) {
+  const names = inputs.filter((name) => arrays[name] && !Array.isArray(arrays[name][0]));
+  const rows = Object.fromEntries(
+    names.map((name) => [name, Float64Array.from(decode(arrays[name]))]),
+  );
+  const hasScores = panels.includes('scores');
+  return {
+    rows,
+    scores: hasScores ? rows[names[0]] : null,
+    operands: panels.includes('operands') ? names.slice(hasScores ? 1 : 0) : [],
+  };
 }
 
 function readStep(json) {
@@ -35,44 +58,73 @@ function readStep(json) {
 
 /** Store the state and the bytes after every step, and which step set what of each block. */
 function foldSteps(model) {
-  const blocks = () => new Array(model.nBlocks).fill(null);
-  const record = { m: blocks(), alpha: blocks(), l: blocks(), p: blocks(), y: blocks() };
-  let state = initialState(model);
+  const start = initialState(model);
+  const held = new Map(); // program -> its state: programs know nothing of each other's
+  let state = start;
   let moved = {};
-  model.start = state;
+  let program;
   model.states = [];
+  model.befores = [];
   model.moved = [];
   model.alphas = []; // every rescale, in order: {index, value}
   model.weightsFrom = []; // for each step, the last one that changed any weight
+  model.record = emptyRecord(model);
   model.steps.forEach((step, index) => {
-    const { values, block } = step;
+    const { values } = step;
+    if (step.program !== program) {
+      held.set(program, state);
+      program = step.program;
+      state = held.get(program) || start;
+    }
     const before = state;
     state = { ...state, ...values };
     // The new maximum counts as m from the sub-step that finds it, not from the one that keeps it.
-    const top = values.m_new ?? values.m;
+    const top = values.m_new ?? values.m ?? values.m_part;
     if (top !== undefined) state.top = top;
     moved = addBytes(addBytes(moved, step.reads), step.writes);
     model.states.push(state);
+    model.befores.push(before);
     model.moved.push(moved);
     if (values.alpha !== undefined) model.alphas.push({ index, value: values.alpha });
-    const isChange = values.p !== undefined || (values.alpha !== undefined && values.alpha !== 1);
+    const isChange =
+      values.p !== undefined ||
+      (values.alpha !== undefined && values.alpha !== 1) ||
+      (model.hasParts && values[model.output] !== undefined);
     model.weightsFrom.push(isChange ? index : (model.weightsFrom[index - 1] ?? 0));
-    if (block === null) return;
-    if (top !== undefined && !record.m[block])
-      record.m[block] = { index, value: top, old: before.top };
-    if (values.alpha !== undefined) record.alpha[block] = { index, value: values.alpha };
-    if (values.l !== undefined && values.p !== undefined) {
-      record.l[block] = { index, value: values.l, carried: before.l ?? 0 };
-    }
-    if (values.p !== undefined) record.p[block] = { index, value: values.p };
-    if (values.y !== undefined) record.y[block] = { index, value: values.y };
+    if (step.block !== null) recordBlock(model, step, { index, top, before });
   });
-  model.record = record;
+}
+
+function emptyRecord({ nBlocks }) {
+  const blocks = () => new Array(nBlocks).fill(null);
+  return {
+    m: blocks(),
+    alpha: blocks(),
+    sum: blocks(),
+    p: blocks(),
+    t: blocks(),
+    output: blocks(),
+  };
+}
+
+/** Keep what one step set of its block. A program's own part counts as the block's m and sum. */
+function recordBlock({ record, sum, output }, { values, block }, { index, top, before }) {
+  if (top !== undefined && !record.m[block])
+    record.m[block] = { index, value: top, old: before.top };
+  if (values.alpha !== undefined) record.alpha[block] = { index, value: values.alpha };
+  const total = values.l_part ?? values[sum];
+  if (total !== undefined && (values.p ?? values.t) !== undefined) {
+    const carried = values.l_part === undefined ? (before[sum] ?? 0) : 0;
+    record.sum[block] = { index, value: total, carried };
+  }
+  if (values.p !== undefined) record.p[block] = { index, value: values.p };
+  if (values.t !== undefined) record.t[block] = { index, value: values.t };
+  if (values[output] !== undefined) record.output[block] = { index, value: values[output] };
 }
 
 /** What a kernel holds before its first block. */
 function initialState({ on_chip: names, headDim }) {
-  const initial = { m: -Infinity, l: 0, acc: new Array(headDim).fill(0) };
+  const initial = { m: -Infinity, l: 0, delta: 0, acc: new Array(headDim).fill(0) };
   return Object.fromEntries(names.map((name) => [name, initial[name]]));
 }
 
@@ -112,56 +164,11 @@ function findRises(model) {
     .map(({ index }) => index);
 }
 
-/** Axis ends, from the finite values of the whole trace: an axis never moves while stepping. */
-function findRanges(model) {
-  const { steps, states, x, v } = model;
-  const scores = finiteRange(x);
-  let weight = 0;
-  let product = 0;
-  for (const step of steps) {
-    (step.values.p || []).forEach((p, lane) => {
-      // Below a maximum no weight is over 1. Where +∞ is the maximum some are, and run off the axis.
-      if (!Number.isFinite(p) || (model.hasMax && p > 1.0001)) return;
-      weight = Math.max(weight, p);
-      if (v)
-        for (const value of v[step.start + lane]) product = Math.max(product, finite(p * value));
-    });
-  }
-  return {
-    low: Math.min(0, scores.low),
-    high: scores.high > 0 || scores.low < 0 ? Math.max(0, scores.high) : 1,
-    weight: weight > 1.0001 ? weight : 1,
-    product: product || 1,
-    sum: largest(states.map((state) => state.l ?? 0)),
-    output: largest(steps.flatMap((step) => step.values.y || [])),
-    acc: largest(steps.flatMap((step) => [...(step.values.acc || []), ...(step.values.o || [])])),
-  };
-}
-
-function finite(value) {
-  return Number.isFinite(value) ? Math.abs(value) : 0;
-}
-
-function largest(values) {
-  return values.reduce((top, value) => Math.max(top, finite(value)), 0) || 1;
-}
-
-function finiteRange(values) {
-  let low = Infinity;
-  let high = -Infinity;
-  for (const value of values) {
-    if (!Number.isFinite(value)) continue;
-    low = Math.min(low, value);
-    high = Math.max(high, value);
-  }
-  return low <= high ? { low, high } : { low: 0, high: 0 };
-}
-
 /** Everything the panels need to draw step `index`. */
 function viewAt(model, index) {
   const step = model.steps[index];
   const state = model.states[index];
-  const before = model.states[index - 1] || model.start;
+  const before = model.befores[index];
   const visit = model.visits[model.visitOf[index]];
   const view = { model, index, step, state, before, visit, moved: model.moved[index] };
   view.movedBefore = model.moved[index - 1] || {};
@@ -169,10 +176,22 @@ function viewAt(model, index) {
   view.alpha = step.values.alpha;
   view.shrinks = model.rises.includes(index);
   view.fresh = step.values.p ? [step.start, step.stop] : null;
+  view.factors = model.hasParts && step.pass > 0 ? partFactors(model, state.m) : null;
+  view.share = view.factors && step.values[model.output] ? view.factors[step.block] : null;
   view.weights = weightsAt(model, index);
-  view.weightsWere = view.shrinks ? weightsAt(model, index - 1) : null;
-  view.outputStop = outputStop(model, index);
+  const changes = view.shrinks || (view.share !== null && view.share !== 1);
+  view.weightsWere = changes ? weightsAt(model, index - 1) : null;
+  // Of the parts, one program's weights change: only they have been something else.
+  if (view.share !== null && changes)
+    view.weightsWere = view.weightsWere.map((p, j) => (j >= step.start && j < step.stop ? p : 0));
+  view.outputStop = stopOf(model, model.record.output, index);
   return view;
+}
+
+/** What the merge multiplies each part's sum by: exp(m_part - m), as the mirror shifts it. */
+function partFactors({ record }, m) {
+  const shift = m === -Infinity ? 0 : m;
+  return record.m.map((part) => Math.exp(part.value - shift));
 }
 
 /** The old and new maximum while the gap between them is on show, else null. */
@@ -216,13 +235,26 @@ function computeWeights(model, index) {
     });
     stop = Math.max(stop, b * block + born.value.length);
   }
+  if (model.hasParts) shrinkParts(model, index, weights);
   return weights.subarray(0, stop);
 }
 
-/** How many columns of the output exist after step `index`. */
-function outputStop(model, index) {
+/** A part's weights were measured from its own maximum until its program has merged. */
+function shrinkParts(model, index, weights) {
+  const { record, states, block } = model;
+  record.output.forEach((written, b) => {
+    if (!written || written.index > index) return;
+    const factor = partFactors(model, states[written.index].m)[b];
+    record.p[b].value.forEach((p, lane) => {
+      weights[b * block + lane] = p * factor;
+    });
+  });
+}
+
+/** How many columns of what `record` keeps exist after step `index`. */
+function stopOf(model, record, index) {
   let stop = 0;
-  model.record.y.forEach((born, b) => {
+  record.forEach((born, b) => {
     if (born && born.index <= index) stop = b * model.block + born.value.length;
   });
   return stop;

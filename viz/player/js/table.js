@@ -2,6 +2,8 @@
 
 const TABLE_ORDER = [
   'block_max',
+  'm_part',
+  'l_part',
   'm',
   'm_new',
   'alpha',
@@ -12,7 +14,9 @@ const TABLE_ORDER = [
   'acc',
   'o',
   'lse',
-  'y',
+  't',
+  't_sum',
+  'delta',
 ];
 
 function makeTable(host, words) {
@@ -37,11 +41,13 @@ function makeTable(host, words) {
       for (const [name, value] of tileTableRows(words, latest)) row(name, value);
       return;
     }
-    if (step.block !== null) row(words.say('player.blocks'), String(step.block));
+    if (step.block !== null)
+      row(words.say(model.hasPrograms ? 'player.programs' : 'player.blocks'), String(step.block));
     row(words.say('player.pass_head'), String(step.pass + 1));
     row(words.say('player.phase_head'), phaseName(words, model, step.phase));
-    row('x', Array.from(model.x.subarray(step.start, step.stop), formatScore).join(', '));
-    for (const name of TABLE_ORDER) {
+    for (const [name, values] of Object.entries(model.rows))
+      row(name, Array.from(values.subarray(step.start, step.stop), formatScore).join(', '));
+    for (const name of [...TABLE_ORDER, ...(TABLE_ORDER.includes(model.output) ? [] : [model.output])]) {
       const value = state[name];
       if (value === undefined) continue;
       const { format } = variable(name);

@@ -22,19 +22,18 @@ function buildTexts() {
   );
   const updateNote = update.querySelector('.bwp-section-note');
   const kernel = section('bwp-kernel', words.say('player.kernel'), model.source.file);
-  const past = section(
-    'bwp-history-section',
-    words.say('player.history'),
-    words.say('player.after_each_block').replace('\n', ' '),
-  );
+  const [pastTitle, pastNote] = historyTitle(words, model);
+  const past = section('bwp-history-section', pastTitle, pastNote.replace('\n', ' '));
+  past.open ||= Boolean(model.hasParts); // the merge is drawn there
   const traffic = section(
     'bwp-traffic',
     words.say('player.traffic'),
     words.say('player.traffic_note', { dtype: model.dtype }),
   );
   html(past, 'div', 'bwp-history-host');
+  const hasHistory = !model.isTiles && historyRows(model).length > 0;
   const formulaHost = html(update, 'div', 'bwp-formula');
-  textColumn.replaceChildren(update, kernel, ...(model.isTiles ? [] : [past]), traffic);
+  textColumn.replaceChildren(update, kernel, ...(hasHistory ? [past] : []), traffic);
   const source = makeSource(kernel, model, words);
   app.texts = [
     makeFormula(formulaHost, model),

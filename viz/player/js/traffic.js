@@ -1,11 +1,9 @@
 // Bytes between HBM and the chip: this kernel's, filled as they move, against the naive count.
 
 const TENSOR_KIND = {
-  x: 'x',
   v: 'v',
   p: 'p',
   o: 'o',
-  y: 'o',
   lse: 'lse',
   c: 'o',
   dq: 'o',
@@ -14,19 +12,21 @@ const TENSOR_KIND = {
   o_part: 'o',
 };
 
+/** Inputs are grey, the second one lighter; an output is green, whatever its name. */
+function tensorKind({ output, rows = {} }, tensor) {
+  if (tensor === output) return 'o';
+  const place = Object.keys(rows).indexOf(tensor);
+  return place > 0 ? 'v' : TENSOR_KIND[tensor] || 'x';
+}
+
 const BAR_WIDTH = 420; // px, about
 
 /** How often a tensor is moved whole, or 0 where its size is not known. */
 function timesMoved(model, tensor, bytes) {
   if (model.isTiles) return tileTimesMoved(model, tensor, bytes);
-  const sizes = {
-    x: model.n,
-    p: model.n,
-    y: model.n,
-    v: model.n * model.headDim,
-    o: model.headDim,
-  };
-  const once = (sizes[tensor] || 0) * model.itemsize;
+  const sizes = { v: model.n * model.headDim, o: model.headDim, lse: 0 };
+  const isParts = tensor === 'partials'; // two float32 of every part
+  const once = isParts ? 8 * model.nBlocks : (sizes[tensor] ?? model.n) * model.itemsize;
   return once ? Math.round(bytes / once) : 0;
 }
 
@@ -41,12 +41,12 @@ function makeTraffic(host, model, words) {
     const bar = html(host, 'div', 'bwp-traffic-bar');
     bar.style.width = `${(100 * sumOf(bytes)) / scale}%`;
     const segments = Object.entries(bytes).map(([tensor, n]) => {
-      const segment = html(bar, 'div', `bwp-segment bwp-segment-${TENSOR_KIND[tensor] || 'x'}`);
+      const segment = html(bar, 'div', `bwp-segment bwp-segment-${tensorKind(model, tensor)}`);
       segment.style.flexGrow = n;
       const fill = html(segment, 'div', 'bwp-segment-fill');
       const fresh = html(segment, 'div', 'bwp-segment-fresh');
       const times = timesMoved(model, tensor, n);
-      const label = tensorName(model, tensor) + (times > 1 ? ` ${times}\u00d7` : '');
+      const label = tensorName(words, model, tensor) + (times > 1 ? ` ${times}\u00d7` : '');
       // A label that has no room is left out: the table says it.
       if ((n / scale) * BAR_WIDTH > label.length * 8 + 8)
         html(segment, 'span', 'bwp-segment-label', label);
@@ -85,8 +85,9 @@ function amountOf(words, { isTiles }, bytes) {
   return isTiles ? words.bytes(bytes) : String(bytes);
 }
 
-function tensorName({ isTiles }, tensor) {
+function tensorName(words, { isTiles }, tensor) {
   if (isTiles) return tensorLabel(tensor);
+  if (words.has(`player.tensor.${tensor}`)) return words.say(`player.tensor.${tensor}`);
   return tensor === 'v' ? 'V' : tensor;
 }
 
@@ -111,6 +112,9 @@ function sizeOf(array) {
 /** What stays on chip from block to block, in bytes of float32, whatever N is. */
 function keptLine(model, words) {
   if (model.isTiles) return keptOfTile(model, words);
+  if (!model.on_chip.length) return words.say('player.kept_nothing');
+  if (model.hasParts)
+    return words.say('player.kept_part', { bytes: words.count('bytes', 4 * (model.block + 2)) });
   const symbols = model.on_chip.map((name) => variable(name).symbol);
   const last = symbols.pop();
   const names = symbols.length
@@ -118,9 +122,10 @@ function keptLine(model, words) {
     : last;
   const floats = model.on_chip.reduce((sum, name) => sum + (name === 'acc' ? model.headDim : 1), 0);
   if (model.whole_row) {
-    return words.say('player.kept_row', {
+    const nRows = Object.keys(model.rows).length;
+    return words.say(nRows > 1 ? 'player.kept_rows' : 'player.kept_row', {
       names,
-      bytes: words.count('bytes', 4 * (floats + model.block)),
+      bytes: words.count('bytes', 4 * (floats + nRows * model.block)),
     });
   }
   return words.say('player.kept', { names, bytes: words.count('bytes', 4 * floats) });

@@ -56,6 +56,12 @@ function phaseName(words, model, phase) {
   return words.say(words.has(own) ? own : `phase.${phase}`);
 }
 
+/** A pass's number, or what the algorithm calls it. */
+function passName(words, model, pass) {
+  const own = `player.pass.${model.name}.${pass}`;
+  return words.has(own) ? words.say(own) : words.say('player.pass', { pass: pass + 1 });
+}
+
 function plainText(parts) {
   return parts.map((part) => part.text).join('');
 }
