@@ -2,10 +2,11 @@
 
 Run as a program, since a process that interprets kernels cannot compile them:
 
-    python -m tests.compile_for 90 online_softmax
+    python -m tests.compile_for fp32 80,90 online_softmax safe_softmax
 
-prints one line: ``same`` if the kernel without CAPTURE and the kernel with its capture code deleted
-give the same cubin, byte for byte, or ``different``.
+prints a line for each GPU and algorithm, ``90 online_softmax same``: ``same`` if the kernel without
+CAPTURE and the kernel with its capture code deleted give the same cubin, byte for byte, else
+``different``, or what went wrong. One process compiles them all: to start one takes seconds.
 """
 
 from __future__ import annotations
@@ -100,8 +101,8 @@ def compile_kernel(kernel, sm: int, dtype: str, capture: bool):
     return triton.compile(source, target=GPUTarget("cuda", sm, 32))
 
 
-def main(sm: int, name: str, dtype: str = "fp32") -> None:
-    """Compile both versions and print whether they are the same."""
+def verdict(sm: int, name: str, dtype: str) -> str:
+    """Compile both versions of an algorithm's kernel and say whether they are the same."""
     path = ALGORITHMS[name].folder / "kernel.py"
     with tempfile.TemporaryDirectory() as folder:
         bare = Path(folder) / "kernel.py"
@@ -110,10 +111,19 @@ def main(sm: int, name: str, dtype: str = "fp32") -> None:
         off, deleted = (compile_kernel(k, sm, dtype, capture=False) for k in kernels)
         on = compile_kernel(kernels[0], sm, dtype, capture=True)
     if on.asm["cubin"] == off.asm["cubin"]:
-        raise SystemExit("the capture changes nothing: the comparison would be empty")
-    same = off.asm["cubin"] == deleted.asm["cubin"]
-    print("same" if same else "different")
+        return "the capture changes nothing: the comparison would be empty"
+    return "same" if off.asm["cubin"] == deleted.asm["cubin"] else "different"
+
+
+def main(dtype: str, sms: str, *names: str) -> None:
+    """Print every verdict."""
+    for sm in map(int, sms.split(",")):
+        for name in names:
+            try:
+                print(sm, name, verdict(sm, name, dtype), flush=True)
+            except Exception as error:  # one that does not compile must not hide the others
+                print(sm, name, " ".join(str(error).split())[:500], flush=True)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), *sys.argv[2:])
+    main(*sys.argv[1:])
