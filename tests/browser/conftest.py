@@ -9,7 +9,7 @@ import pytest
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
-OPEN_MS = 30_000  # a cold Chromium on a busy machine
+OPEN_MS = 60_000  # a cold Chromium on a busy machine
 
 
 @pytest.fixture(scope="session")
