@@ -5,6 +5,9 @@
     python -m benchmarks tune       find a kernel's fastest settings; see `tune_command`
     python -m benchmarks export     compile kernels for a GPU, to take away; see `export_command`
     python -m benchmarks launches   count and time launches of one formula; see `launches_command`
+    python -m benchmarks sweep      measure an operation over a size; see `sweep_command`
+    python -m benchmarks list       the recorded runs; see `recorded_command`
+    python -m benchmarks compare    two sweeps, side by side; see `recorded_command`
 
 Exits with 1 if a check failed, with 2 for a mistake in the arguments.
 """
@@ -21,7 +24,9 @@ from benchmarks import (
     export_command,
     launches_command,
     memory_command,
+    recorded_command,
     report,
+    sweep_command,
     tune_command,
 )
 from benchmarks.worker import JobFailed, Worker
@@ -32,6 +37,13 @@ COMMANDS = {
     "memory": memory_command,
     "launches": launches_command,
     "tune": tune_command,
+    "sweep": sweep_command,
+}
+# Nothing runs here: they need no worker.
+WITHOUT_WORKER = {
+    "export": export_command,
+    "list": recorded_command,
+    "compare": recorded_command,
 }
 
 
@@ -48,8 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     worker = Worker()
     try:
-        if options.command == "export":  # nothing runs here
-            return export_command.run(options)
+        if options.command in WITHOUT_WORKER:
+            return WITHOUT_WORKER[options.command].run(options)
         device = worker.device()
         print(report.device_line(device))
         if device.kind == "none":
@@ -71,9 +83,8 @@ def _parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     parser = _Parser(prog="python -m benchmarks")
     commands = parser.add_subparsers(dest="command", required=True)
-    for command in COMMANDS.values():
+    for command in (*COMMANDS.values(), export_command, recorded_command):
         command.add_to(commands)
-    export_command.add_to(commands)
     return parser
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from benchmarks import check, launches_timing, layouts, memory, row_run, tile_job, tune
+from benchmarks import check, launches_timing, layouts, memory, row_run, sweep, tile_job, tune
 from benchmarks.device import probe
 from benchmarks.launches_results import LaunchCase, ProviderRun
 from benchmarks.memory_results import MemoryCase, MemoryPoint
 from benchmarks.results import CheckResult, Device, Progress, QuickResult, TileCheckResult
+from benchmarks.sweep_results import LandscapeCase, SweepCase, SweepPoint
 from kernels import ALGORITHMS
 from kernels.inputs import Case, make_matrix
 
@@ -91,6 +92,18 @@ class TuneJob:
     def run(self) -> Iterator[Progress | tune.TuneResult]:
         """Yield Progress "tuning", then the TuneResult."""
         yield from tune.tune(ALGORITHMS[self.algorithm], self.case, probe())
+
+
+@dataclass(frozen=True)
+class SweepJob:
+    """Measure an operation over a size, on a GPU, or one size over every setting of our kernel."""
+
+    case: SweepCase | LandscapeCase
+
+    def run(self) -> Iterator[Progress | SweepPoint]:
+        """Yield Progress, and every point as it is found."""
+        is_sweep = isinstance(self.case, SweepCase)
+        yield from (sweep.sweep if is_sweep else sweep.landscape)(self.case)
 
 
 @dataclass(frozen=True)

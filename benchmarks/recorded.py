@@ -15,10 +15,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import recorded_launches, recorded_memory
-from benchmarks.launches_results import LaunchRun
-from benchmarks.memory_results import MemoryRun
+from benchmarks import recorded_launches, recorded_memory, recorded_sweeps
+from benchmarks.launches_results import LaunchCase, LaunchRun
+from benchmarks.memory_results import MemoryCase, MemoryRun
 from benchmarks.recorded_fields import COMMIT, Damaged, date, device, matching, names, word
+from benchmarks.sweep_results import LandscapeCase, SweepCase, SweepRun
 from kernels.errors import InputError, shorten
 
 FOLDER = Path(__file__).parent / "recorded"
@@ -26,22 +27,25 @@ FORMAT = "blockwise-recorded-1"
 MAX_FILE_BYTES = 1_000_000
 FIELDS = {"format", "kind", "date", "commit", "command", "device", "case"}
 
-Run = MemoryRun | LaunchRun
+Run = MemoryRun | LaunchRun | SweepRun
 
 
 class Kind(NamedTuple):
-    """A kind of recorded run: its record, the field of what was found, and how both are read."""
+    """A kind of recorded run: its records, the field of what was found, and how both are read."""
 
     record: type
+    case_record: type
     field: str
     case: Callable
     found: Callable
     case_name: Callable
+    packed: Callable = asdict
 
 
 KINDS: Mapping[str, Kind] = {
     "memory": Kind(
         MemoryRun,
+        MemoryCase,
         "points",
         recorded_memory.case,
         recorded_memory.points,
@@ -49,10 +53,29 @@ KINDS: Mapping[str, Kind] = {
     ),
     "launches": Kind(
         LaunchRun,
+        LaunchCase,
         "runs",
         recorded_launches.case,
         recorded_launches.runs,
         recorded_launches.case_name,
+    ),
+    "sweep": Kind(
+        SweepRun,
+        SweepCase,
+        "points",
+        recorded_sweeps.sweep_case,
+        recorded_sweeps.sweep_points,
+        recorded_sweeps.sweep_name,
+        recorded_sweeps.packed,
+    ),
+    "landscape": Kind(
+        SweepRun,
+        LandscapeCase,
+        "points",
+        recorded_sweeps.landscape_case,
+        recorded_sweeps.landscape_points,
+        recorded_sweeps.landscape_name,
+        recorded_sweeps.packed,
     ),
 }
 
@@ -119,18 +142,41 @@ def _run(document: Mapping) -> Run:
     )
 
 
-def write(run: Run, folder: Path = FOLDER) -> Path:
-    """Write ``run`` to a file named after its GPU, day and case, and return the file.
+def kind_of(run: Run) -> str:
+    """Return the kind of a run, a key of `KINDS`."""
+    return next(name for name, kind in KINDS.items() if isinstance(run.case, kind.case_record))
 
-    A run of the same GPU, day and case is replaced. What cannot be read back is not written.
-    """
-    name, kind = next(item for item in KINDS.items() if isinstance(run, item[1].record))
+
+def text_of(run: Run) -> str:
+    """Return what a file of ``run`` holds. Raise ValueError or Damaged if it would not be read."""
+    document = _document(run)
+    # A line for each thing found: a sweep has hundreds of small ones.
+    field = KINDS[document["kind"]].field
+    if KINDS[document["kind"]].packed is asdict:
+        text = json.dumps(document, indent=1, allow_nan=False)
+    else:
+        lines = ",\n  ".join(json.dumps(one, allow_nan=False) for one in document[field])
+        rest = json.dumps({**document, field: []}, indent=1, allow_nan=False)
+        text = rest.replace(f'"{field}": []', f'"{field}": [\n  {lines}\n ]')
+    if len(text) >= MAX_FILE_BYTES:
+        raise ValueError(f"the run is of {len(text)} bytes, more than are read")
+    back = _run(json.loads(text))
+    # Not the runs themselves: a time that there is not is NaN, and equals nothing.
+    if (back.case, back.device) != (run.case, run.device) or _document(back) != document:
+        raise ValueError("the run does not read back as it was")
+    return text + "\n"
+
+
+def _document(run: Run) -> dict[str, object]:
+    """Return a run as JSON has it."""
+    name = kind_of(run)
+    kind = KINDS[name]
     ran_on = {
         "name": run.device.name,
         "capability": run.device.capability,
         "versions": dict(run.device.versions),
     }
-    document = {
+    return {
         "format": FORMAT,
         "kind": name,
         "date": run.date,
@@ -138,15 +184,20 @@ def write(run: Run, folder: Path = FOLDER) -> Path:
         "command": run.command,
         "device": ran_on,
         "case": asdict(run.case),
-        kind.field: [asdict(one) for one in getattr(run, kind.field)],
+        kind.field: [kind.packed(one) for one in getattr(run, kind.field)],
     }
-    text = json.dumps(document, indent=1, allow_nan=False)
-    if _run(json.loads(text)) != run:
-        raise ValueError("the run does not read back as it was")
-    named = f"{name} {run.device.name} {run.date} {kind.case_name(run.case)}"
+
+
+def write(run: Run, folder: Path = FOLDER) -> Path:
+    """Write ``run`` to a file named after its GPU, day and case, and return the file.
+
+    A run of the same GPU, day and case is replaced. What cannot be read back is not written.
+    """
+    text, name = text_of(run), kind_of(run)
+    named = f"{name} {run.device.name} {run.date} {KINDS[name].case_name(run.case)}"
     path = folder / (re.sub(r"[^a-z0-9]+", "-", named.lower()) + ".json")
     folder.mkdir(exist_ok=True)
-    path.write_text(text + "\n", "utf-8")
+    path.write_text(text, "utf-8")
     return path
 
 

@@ -109,7 +109,7 @@ def test_what_is_no_json_is_refused(tmp_path, content):
 
 
 def test_what_is_not_ours_or_too_long_is_refused(tmp_path, document):
-    for foreign in ([], 3, {}, {**document, "format": "x"}, {**document, "kind": "sweep"}):
+    for foreign in ([], 3, {}, {**document, "format": "x"}, {**document, "kind": "race"}):
         assert "is not a recorded run of this program" in refusal(tmp_path, foreign)
     assert "cannot be read" in refusal(tmp_path, " " * recorded.MAX_FILE_BYTES + "{}")
 

@@ -1,0 +1,104 @@
+"""What can be measured: operations, their sizes and costs, and who provides each.
+
+An operation is named by what it computes; its cost is that of an entry of ``kernels.ALGORITHMS``:
+each input read once, each output written once, floating-point operations counted as the entry says.
+A backward counts 2.5 times the forward's operations of attention, as is the custom, whatever a
+kernel computes again. Providers are in `benchmarks.providers`; nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from benchmarks.tune import shape_of
+from kernels import ALGORITHMS
+from kernels.inputs import Case
+
+ROW_AXES = ("n_cols", "n_rows")
+ATTENTION_AXES = ("seq", "head_dim", "heads", "batch")
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One thing that is computed.
+
+    entry       the algorithm whose sizes, costs and reference it has
+    providers   keys in the order of the legend: ours first, by path, then torch's and others'
+    axes        the sizes that a sweep can vary; "seq" is seq_q and seq_k together
+    is_backward whether the providers compute gradients
+    """
+
+    name: str
+    entry: str
+    providers: tuple[str, ...]
+    axes: tuple[str, ...]
+    is_backward: bool = False
+
+    @property
+    def by_flops(self) -> bool:
+        """Whether the operation is drawn in TFLOP/s, or else in GB/s."""
+        return ALGORITHMS[self.entry].problem != "row"
+
+    def costs(self, case: Case) -> tuple[int, int]:
+        """Return (bytes, floating-point operations) of one call at these sizes."""
+        entry = ALGORITHMS[self.entry]
+        shape = shape_of(entry, case)
+        return entry.min_bytes(shape), entry.flops(shape)
+
+
+_SOFTMAXES = ("ours", "rows", "single", "online", "split", "safe", "torch", "compile")
+_SDPA = ("sdpa_flash", "sdpa_cudnn", "sdpa_efficient", "sdpa_math")
+_FOUND = ("liger", "quack")
+
+_ALL = (
+    Operation("softmax", "online_softmax", (*_SOFTMAXES, *_FOUND), ROW_AXES),
+    Operation(
+        "softmax_backward",
+        "block_backward",
+        ("ours", "rows", "single", "blocks", "torch", "compile", "quack"),
+        ROW_AXES,
+        is_backward=True,
+    ),
+    Operation("add", "vector_add", ("ours", "torch"), ROW_AXES),
+    Operation("chain", "fused_chain", ("ours", "torch", "compile"), ROW_AXES),
+    Operation("matmul", "matmul", ("ours", "torch"), ("size",)),
+    Operation("attention", "flash_attention", ("ours", "three", *_SDPA), ATTENTION_AXES),
+    Operation(
+        "attention_backward", "flash_backward", ("ours", *_SDPA), ATTENTION_AXES, is_backward=True
+    ),
+    Operation("decode", "split_kv", ("ours", "flash", *_SDPA), ("seq_k", "batch", "n_splits")),
+)
+
+OPERATIONS: Mapping[str, Operation] = {operation.name: operation for operation in _ALL}
+
+# Exact names, as they stand in legends, tables and recorded files.
+NAMES = {
+    "ours": "Blockwise",
+    "rows": "Blockwise rows",
+    "single": "Blockwise single",
+    "online": "Blockwise online",
+    "split": "Blockwise split",
+    "safe": "Blockwise three passes",
+    "blocks": "Blockwise blocks",
+    "three": "Blockwise three stages",
+    "flash": "Blockwise flash",
+    "torch": "torch eager",
+    "compile": "torch.compile",
+    "sdpa_flash": "SDPA flash",
+    "sdpa_cudnn": "SDPA cuDNN",
+    "sdpa_efficient": "SDPA efficient",
+    "sdpa_math": "SDPA math",
+    "liger": "Liger",
+    "quack": "quack",
+    "copy": "copy",
+}
+
+
+def at(case: Case, axis: str, value: int) -> Case:
+    """Return ``case`` with one size set; "seq" and "size" stand for two and three fields."""
+    fields = {"seq": ("seq_q", "seq_k"), "size": ("size_m", "size_n", "size_k")}.get(axis, (axis,))
+    changed = dict.fromkeys(fields, value)
+    if axis == "heads":
+        changed["kv_heads"] = value
+    return Case(**{**vars(case), **changed})

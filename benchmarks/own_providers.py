@@ -1,0 +1,212 @@
+"""Our own kernels as providers: by the path that the table chooses, by a path, or as set.
+
+What is timed is a launch with everything decided: choosing, compiling and the first run come when
+the call is made.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from benchmarks.operations import OPERATIONS
+from kernels import ALGORITHMS
+from kernels.inputs import Case
+from kernels.schedules import attention_schedule
+from kernels.softmax.paths import BACKWARD_PATHS, PATHS, Plan, plan, plan_backward
+from kernels.tiles import Tiles
+
+Tensors = Mapping[str, object]
+
+
+class Unavailable(Exception):
+    """A provider that cannot compute this: a key of ``measure.why.``, and details."""
+
+    def __init__(self, key: str, message: str = "") -> None:
+        super().__init__(message or key)
+        self.key, self.message = key, message
+
+
+@dataclass
+class Call:
+    """A call ready to be timed.
+
+    run         computes and returns the outputs, a tensor or a tuple of them
+    path        the path it takes, where there are several
+    settings    blocks, warps and stages, where they are a choice
+    compiled    the Triton kernel that ran last, for its registers; None of others
+    """
+
+    run: Callable[[], object]
+    path: str = ""
+    settings: Mapping[str, int] = field(default_factory=dict)
+    compiled: object | None = None
+
+
+def own_settings(operation: str, case: Case, tensors: Tensors, settings: Mapping[str, int]) -> Call:
+    """Return a call of our kernel with settings of the user's: a cell of a landscape."""
+    entry = ALGORITHMS[OPERATIONS[operation].entry]
+    if entry.problem == "row":
+        return _launch_rows(entry.name, [tensors[n] for n in entry.inputs], settings, entry.output)
+    options, tiles = dict(settings), _tiles(case)
+    for given in ("block_m", "block", "block_k", "group_m"):
+        if given in options:
+            field_name = "block_n" if given == "block" else given
+            tiles = replace(tiles, **{field_name: options.pop(given)})
+    return _launch_tiles(entry.name, tensors, tiles, options)
+
+
+def _launch_rows(name: str, inputs: list, settings: Mapping[str, int], output: str) -> Call:
+    """Return a launch of a kernel on rows with these settings."""
+    launch = importlib.import_module(f"kernels.{name}.kernel").launch
+    options = {"block": None, **settings}
+    try:
+        first = launch(*inputs, **options)
+    except ValueError as error:
+        raise Unavailable("refused", str(error)) from None
+    return Call(
+        lambda: launch(*inputs, **options).outputs[output],
+        first.path,
+        settings,
+        first.compiled,
+    )
+
+
+def _planned(chosen: Plan, names: Mapping[str, str], inputs: list, output: str) -> Call:
+    """Return a launch along a plan."""
+    return _launch_rows(names[chosen.path], inputs, chosen.settings, output)
+
+
+def _softmax(provider: str, case: Case, tensors: Tensors) -> Call:
+    """Return our softmax: the path the table chooses, or the one that is named."""
+    x = tensors["x"]
+    if provider == "safe":
+        return _launch_rows("safe_softmax", [x], {"block": 4096, "num_warps": 8}, "y")
+    path = None if provider == "ours" else provider
+    if path in ("rows", "single") and x.shape[1] > MAX_WHOLE_ROW:
+        raise Unavailable("too_long", f"{MAX_WHOLE_ROW}")
+    return _planned(plan(*x.shape, x.element_size(), _capability(x), path), PATHS, [x], "y")
+
+
+# Longer rows take a minute and more to compile for one program, and spill.
+MAX_WHOLE_ROW = 131_072
+
+
+def _softmax_backward(provider: str, case: Case, tensors: Tensors) -> Call:
+    """Return our gradient of softmax, as `_softmax`."""
+    y, dy = tensors["y"], tensors["dy"]
+    path = None if provider == "ours" else provider
+    if path in ("rows", "single") and y.shape[1] > MAX_WHOLE_ROW:
+        raise Unavailable("too_long", f"{MAX_WHOLE_ROW}")
+    chosen = plan_backward(*y.shape, y.element_size(), _capability(y), path)
+    return _planned(chosen, BACKWARD_PATHS, [y, dy], "dx")
+
+
+def _add(provider: str, case: Case, tensors: Tensors) -> Call:
+    settings = {"block": 1024, "num_warps": 4}
+    return _launch_rows("vector_add", [tensors["x"], tensors["y"]], settings, "z")
+
+
+def _chain(provider: str, case: Case, tensors: Tensors) -> Call:
+    warps = importlib.import_module("kernels.fused_chain.autograd").warps_for(case.n_cols)
+    if case.n_cols > MAX_WHOLE_ROW:
+        raise Unavailable("too_long", f"{MAX_WHOLE_ROW}")
+    inputs = [tensors["x"], tensors["y"]]
+    return _launch_rows("fused_chain", inputs, {"num_warps": warps}, "z")
+
+
+# As the best of the landscape on an H200; float32 needs smaller tiles.
+MATMUL = {2: ((128, 256, 64), 8, 3), 4: ((64, 64, 32), 4, 2)}
+
+
+def _matmul(provider: str, case: Case, tensors: Tensors) -> Call:
+    (block_m, block_n, block_k), warps, stages = MATMUL[tensors["a"].element_size()]
+    tiles = Tiles(block_m, block_n, block_k, group_m=8)
+    return _launch_tiles("matmul", tensors, tiles, {"num_warps": warps, "num_stages": stages})
+
+
+def _attention(provider: str, case: Case, tensors: Tensors) -> Call:
+    """Return our attention, fused, in splits or in three stages."""
+    if provider == "three":
+        scores = case.batch * case.heads * case.seq_q * case.seq_k
+        if scores > MAX_SCORES:
+            raise Unavailable("too_many_scores", f"{scores:,}")
+        return _launch_tiles("three_stage", tensors, replace(_tiles(case), block_m=64), {})
+    tiles, options = attention_schedule(
+        "forward", case.seq_q, case.seq_k, case.head_dim, tensors["q"].element_size()
+    )
+    tiles = replace(tiles, is_causal=case.mask == "causal")
+    return _launch_tiles("flash_attention", tensors, tiles, options)
+
+
+MAX_SCORES = 2**33  # S and P of three stages, 2 or 4 bytes each
+
+
+def _decode(provider: str, case: Case, tensors: Tensors) -> Call:
+    if provider == "flash":
+        return _attention(provider, case, tensors)
+    return _launch_tiles("split_kv", tensors, replace(_tiles(case), block_n=64), {})
+
+
+def _attention_backward(provider: str, case: Case, tensors: Tensors) -> Call:
+    tiles, options = attention_schedule(
+        "backward", case.seq_q, case.seq_k, case.head_dim, tensors["q"].element_size()
+    )
+    tiles = replace(tiles, is_causal=case.mask == "causal")
+    return _launch_tiles("flash_backward", tensors, tiles, options)
+
+
+def _tiles(case: Case) -> Tiles:
+    """Return the schedule that a case names."""
+    return Tiles(
+        case.block_m,
+        case.block,
+        case.block_k,
+        n_splits=case.n_splits,
+        is_causal=case.mask == "causal",
+    )
+
+
+def _launch_tiles(name: str, tensors: Tensors, tiles: Tiles, options: Mapping[str, int]) -> Call:
+    """Return a launch of a kernel on tiles."""
+    launch = importlib.import_module(f"kernels.{name}.kernel").launch
+    entry = ALGORITHMS[name]
+    given = {key: tensors[key] for key in entry.inputs}
+    outputs = (entry.output, *(key for key in entry.extra_outputs if key not in ("lse",)))
+    try:
+        first = launch(given, tiles, **options)
+    except ValueError as error:
+        raise Unavailable("refused", str(error)) from None
+
+    def run():
+        found = launch(given, tiles, **options).outputs
+        return tuple(found[key] for key in outputs) if len(outputs) > 1 else found[entry.output]
+
+    blocks = {
+        key: value for key, value in (("block_m", tiles.block_m), ("block", tiles.block_n)) if value
+    }
+    if name == "matmul":
+        blocks["block_k"] = tiles.block_k
+    if name == "split_kv":
+        blocks["n_splits"] = tiles.n_splits
+    return Call(run, first.path, {**blocks, **options}, first.compiled)
+
+
+OURS: Mapping[str, Callable[[str, Case, Tensors], Call]] = {
+    "softmax": _softmax,
+    "softmax_backward": _softmax_backward,
+    "add": _add,
+    "chain": _chain,
+    "matmul": _matmul,
+    "attention": _attention,
+    "attention_backward": _attention_backward,
+    "decode": _decode,
+}
+
+
+def _capability(tensor) -> tuple[int, int]:
+    """Return the compute capability of a tensor's GPU."""
+    import torch
+
+    return torch.cuda.get_device_capability(tensor.device)

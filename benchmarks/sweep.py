@@ -1,0 +1,261 @@
+"""Measure an operation over a size, provider beside provider, and yield each point as it is found.
+
+At each value all providers get the same tensors. Each has to give what float64 gives before it is
+timed; then they take turns in cold caches (`benchmarks.timing`), and a copy of the operation's
+bytes with them: that is the ceiling, on this GPU, at this moment. What runs out of memory, or
+refuses, or is wrong, is a point without a time and with a reason; the sweep goes on. It ends when
+its values or its seconds do.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+
+from benchmarks import timing
+from benchmarks.device import probe
+from benchmarks.failures import classify, clean
+from benchmarks.operations import OPERATIONS, at
+from benchmarks.own_providers import Call, Unavailable, own_settings
+from benchmarks.providers import make
+from benchmarks.references import check, tensors_for
+from benchmarks.results import Progress
+from benchmarks.row_run import quiet
+from benchmarks.sweep_results import SHORT_US, LandscapeCase, SweepCase, SweepPoint
+from kernels import ALGORITHMS
+from kernels.errors import InputError
+from kernels.inputs import ITEMSIZE, Case
+from kernels.tuning import sift
+
+ENOUGH_BYTES = 2**29  # of traffic, where rows are not told: several times an L2 cache
+MOST_ROWS = 2**22
+SECONDS_A_POINT = 1.0
+COPY = "copy"
+
+
+def rows_for(operation: str, case: Case) -> int:
+    """Return how many rows make the traffic of an operation large: at least 16, a multiple of 16.
+
+    16 rows and more start at addresses that the compiler treats alike.
+    """
+    n_bytes, _ = OPERATIONS[operation].costs(replace(case, n_rows=16))
+    wanted = 16 * math.ceil(ENOUGH_BYTES / n_bytes)
+    return max(16, min(MOST_ROWS, wanted))
+
+
+def _has_rows(operation: str) -> bool:
+    """Whether an operation works on rows, whose number can be chosen."""
+    return ALGORITHMS[OPERATIONS[operation].entry].problem == "row"
+
+
+def point_case(sweep: SweepCase, value: int) -> Case:
+    """Return all sizes at one value of the axis."""
+    case = at(sweep.sizes, sweep.axis, value)
+    if not _has_rows(sweep.operation) or sweep.fixed_rows:
+        return case
+    return replace(case, n_rows=rows_for(sweep.operation, case))
+
+
+def needed_bytes(operation: str, case: Case, providers: tuple[str, ...]) -> int:
+    """Return about how much memory a point takes: tensors, float64 checks, outputs, the flush."""
+    n_bytes, _ = OPERATIONS[operation].costs(case)
+    wide = n_bytes * (8 // ITEMSIZE[case.dtype])  # the reference, while it is held against
+    if operation == "attention" and {"three", "sdpa_math"} & set(providers):
+        n_bytes += 4 * case.batch * case.heads * case.seq_q * case.seq_k * ITEMSIZE[case.dtype]
+    return 3 * n_bytes + 2 * wide
+
+
+def sweep(case: SweepCase) -> Iterator[Progress | SweepPoint]:
+    """Yield Progress "sweep" before every value, then a point for each provider and the copy."""
+    began = _start()
+    for at_value, value in enumerate(case.values):
+        left = case.budget_s - (time.monotonic() - began)
+        if left <= 0:
+            yield Progress("sweep_over", {"n": at_value, "of": len(case.values)})
+            return
+        about = {"n": at_value + 1, "of": len(case.values), "axis": case.axis, "value": value}
+        yield Progress("sweep", about)
+        yield from _points(case, value)
+
+
+def _start() -> float:
+    """Return the moment of beginning. Raise InputError without a GPU."""
+    if probe().kind != "gpu":
+        raise InputError("needs_gpu", "This is measured on a GPU, and there is none here.")
+    return time.monotonic()
+
+
+def _points(sweep: SweepCase, value: int) -> Iterator[SweepPoint]:
+    """Yield the points of one value; whatever fails is the reason of its point."""
+    import torch
+
+    case = point_case(sweep, value)
+    n_bytes, flops = OPERATIONS[sweep.operation].costs(case)
+    n_rows = case.n_rows if _has_rows(sweep.operation) else 0
+    blank = SweepPoint("", value, n_rows, n_bytes=n_bytes, flops=flops)
+    free = torch.cuda.mem_get_info()[0]
+    needed = needed_bytes(sweep.operation, case, sweep.providers)
+    if needed > free:
+        message = f"{needed / 1e9:.1f} GB of {free / 1e9:.1f} GB"
+        for provider in sweep.providers:
+            yield replace(blank, provider=provider, reason="no_memory", message=message)
+        return
+    try:
+        tensors = tensors_for(sweep.operation, case)
+        ready: list[tuple[SweepPoint, Call]] = []
+        for provider in sweep.providers:
+            point = replace(blank, provider=provider)
+            making = partial(make, sweep.operation, provider, case, tensors)
+            found = _ready(sweep.operation, case, point, making, tensors)
+            if isinstance(found, SweepPoint):
+                yield found
+            else:
+                ready.append(found)
+        ready.append((replace(blank, provider=COPY, flops=0), copy_call(n_bytes)))
+        yield from timed(ready, sweep.is_hot)
+    finally:
+        tensors = ready = None
+        torch.cuda.empty_cache()
+
+
+def _ready(
+    operation: str, case: Case, point: SweepPoint, making: Callable[[], Call], tensors: Mapping
+) -> tuple[SweepPoint, Call] | SweepPoint:
+    """Return the point and its call, checked against float64, or the point with its reason."""
+    import torch
+
+    try:
+        began = time.monotonic()
+        with quiet():
+            call = making()
+            outputs = call.run()
+            torch.cuda.synchronize()
+        first_s = time.monotonic() - began
+        error, allowed = check(operation, case, tensors, outputs)
+        point = replace(
+            point,
+            first_s=first_s,
+            error=error,
+            allowed=allowed,
+            path=call.path,
+            settings=dict(call.settings),
+            **resources(call.compiled),
+        )
+        if not error <= allowed:
+            return replace(point, reason="wrong", message=f"{error:.2g} > {allowed:.2g}")
+        return point, call
+    except Unavailable as refusal:
+        return replace(point, reason=refusal.key, message=refusal.message)
+    except torch.OutOfMemoryError:
+        torch.cuda.empty_cache()
+        return replace(point, reason="no_memory")
+    except Exception as error:
+        if classify(error, on_gpu=True).kind == "gpu_error":
+            raise  # the GPU's context is gone, and with it all that would follow
+        return replace(point, reason="failed", message=clean(str(error))[:200])
+
+
+def timed(ready: list[tuple[SweepPoint, Call]], is_hot: bool) -> Iterator[SweepPoint]:
+    """Yield the points with their times, all calls in turns."""
+    import torch
+
+    with quiet():
+        times = timing.in_turns(
+            [call.run for _, call in ready], seconds=SECONDS_A_POINT, is_hot=is_hot
+        )
+        clock = clock_mhz()
+        for (point, call), found in zip(ready, times, strict=True):
+            graph_us = None
+            if found.median_ms * 1e3 < SHORT_US and not is_hot:
+                try:
+                    graph_us = timing.from_graph(call.run)
+                except RuntimeError:  # a call that cannot be captured has only the other time
+                    torch.cuda.synchronize()
+            yield replace(
+                point,
+                median_ms=found.median_ms,
+                p20_ms=found.p20_ms,
+                p80_ms=found.p80_ms,
+                n=found.n,
+                n_outliers=found.n_outliers,
+                graph_us=graph_us,
+                clock_mhz=clock,
+            )
+
+
+def copy_call(n_bytes: int) -> Call:
+    """Return a copy that moves ``n_bytes``: half read, half written."""
+    import torch
+
+    source = torch.empty(max(1, n_bytes // 2), dtype=torch.uint8, device="cuda")
+    target = torch.empty_like(source)
+    return Call(lambda: target.copy_(source))
+
+
+def resources(compiled: object | None) -> dict[str, int | None]:
+    """Return a compiled kernel's registers, spills and shared memory, None where not known."""
+    if compiled is None:
+        return {}
+    return {
+        "registers": getattr(compiled, "n_regs", None),
+        "spills": getattr(compiled, "n_spills", None),
+        "shared_bytes": getattr(getattr(compiled, "metadata", None), "shared", None),
+    }
+
+
+def clock_mhz() -> int | None:
+    """Return the multiprocessors' clock now, None where the driver does not say."""
+    import torch
+
+    try:
+        return int(torch.cuda.clock_rate())
+    except Exception:  # needs a library of the driver's that is not everywhere
+        return None
+
+
+# Landscapes: one size, every setting of our own kernel.
+
+
+def landscape(case: LandscapeCase) -> Iterator[Progress | SweepPoint]:
+    """Yield Progress "landscape", then a point for every setting that fits this GPU.
+
+    A setting that does not fit is a point with the reason "unfit": nothing is compiled for it.
+    """
+    import torch
+
+    from benchmarks.tune import limits_here, shape_of
+
+    began = _start()
+    entry = ALGORITHMS[OPERATIONS[case.operation].entry]
+    n_bytes, flops = OPERATIONS[case.operation].costs(case.sizes)
+    n_rows = case.sizes.n_rows if _has_rows(case.operation) else 0
+    blank = SweepPoint("ours", 0, n_rows, n_bytes=n_bytes, flops=flops)
+    kept, refused = sift(entry.configs(shape_of(entry, case.sizes)), limits_here())
+    for each in refused:
+        yield replace(blank, settings=dict(each.settings), reason="unfit", message=each.reason)
+    tensors = tensors_for(case.operation, case.sizes)
+    yield from timed([(replace(blank, provider=COPY, flops=0), copy_call(n_bytes))], False)
+    for number, config in enumerate(kept):
+        if time.monotonic() - began > case.budget_s:
+            yield Progress("sweep_over", {"n": number, "of": len(kept)})
+            return
+        yield Progress("landscape", {"n": number + 1, "of": len(kept)})
+        point = replace(blank, value=number, settings=dict(config.settings))
+        yield from _setting(case, point, config.settings, tensors)
+    torch.cuda.empty_cache()
+
+
+def _setting(
+    case: LandscapeCase, point: SweepPoint, settings: Mapping[str, int], tensors: Mapping
+) -> Iterator[SweepPoint]:
+    """Yield the point of one setting."""
+    making = partial(own_settings, case.operation, case.sizes, tensors, settings)
+    found = _ready(case.operation, case.sizes, point, making, tensors)
+    if isinstance(found, SweepPoint):
+        yield replace(found, settings=dict(settings))
+    else:
+        point, call = found
+        yield from timed([(replace(point, settings=dict(settings)), call)], False)
