@@ -22,7 +22,7 @@ with mock.patch("inspect.getfile", side_effect=OSError("no stubs")):
     import gradio as gr
 
     from viz import theme
-    from viz.tabs import launches, lesson, memory, run
+    from viz.tabs import launches, lesson, measure_tab, memory, run
     from viz.tabs.header import Header, header_value
     from viz.tabs.page import WAITING, Page, known_device, merge
     from viz.tabs.watch import WATCH_CSS, WatchTab
@@ -43,6 +43,8 @@ def build(worker: Worker) -> gr.Blocks:
                 watch = WatchTab(page)
             with page.label(gr.Tab("Run", id="run"), label="tab.run"):
                 ran = run.build(page)
+            with page.label(gr.Tab("Measure", id="measure"), label="tab.measure") as tab:
+                measure_tab.build(page, tab)
             with page.label(gr.Tab("Memory", id="memory"), label="tab.memory"):
                 memory.build(page)
             with page.label(gr.Tab("Launches", id="launches"), label="tab.launches"):
@@ -104,7 +106,7 @@ def serve(worker: Worker, host: str, port: int) -> gr.Blocks:
         prevent_thread_lock=True,
         quiet=True,
         theme=theme.theme(),
-        css=theme.page_css() + run.RUN_CSS + memory.MEMORY_CSS,
+        css=theme.page_css() + run.RUN_CSS + memory.MEMORY_CSS + measure_tab.MEASURE_CSS,
         head=theme.head_css() + f"<style>{WATCH_CSS}</style>",
         footer_links=[],
         run_history=False,
