@@ -176,7 +176,7 @@ def doubts(run: SweepRun) -> Iterable[str]:
             yield f"{name(point)}: {point.n_outliers} of {point.n} calls took over twice the median"
     short = [f"{name(p)} {p.graph_us:.1f} us" for p in timed if p.graph_us is not None]
     if short:
-        yield f"under {SHORT_US:.0f} us the launch counts; without it: {', '.join(short)}"
+        yield f"under {SHORT_US:.0f} us, the same from a captured graph: {', '.join(short)}"
     clocks = [point.clock_mhz for point in timed if point.clock_mhz]
     if clocks and min(clocks) < (1 - CLOCK_DROP) * max(clocks):
         drop = 1 - min(clocks) / max(clocks)

@@ -164,6 +164,17 @@ def test_hot_calls_come_right_after_themselves(cuda):
     assert cuda.log[2 * timing.N_WARM :] == list("aabbbbaa")
 
 
+def test_the_gpu_waits_before_each_timed_call_and_the_wait_is_not_timed(cuda):
+    def wait(cycles):
+        cuda.log.append("wait")
+        cuda.now += 50.0
+
+    sys.modules["torch"].cuda._sleep = wait
+    (found,) = timing.in_turns([cuda.call("a", 1.0)], n_rounds=2)
+    assert found.median_ms == 1.0
+    assert cuda.log[2 * timing.N_WARM :] == ["flush", "wait", "a"] * 2
+
+
 @pytest.mark.parametrize(
     ("ms", "seconds", "rounds"),
     [(50.0, 3.0, 20), (1e6, 1.0, timing.FEWEST), (1.0, 1e3, timing.MOST)],

@@ -63,7 +63,7 @@ def test_a_sweep_is_printed_with_the_copy_first(shell):
     assert "- torch eager: it refuses these sizes (it does not want to): at 1024" in out
     assert "torch eager at 256: 2 of 60 calls took over twice the median" in out
     assert "the clock fell by 9%, from 1980 to 1800 MHz at 1024" in out
-    assert "under 20 us the launch counts; without it: Blockwise at 256 1.2 us" in out
+    assert "under 20 us, the same from a captured graph: Blockwise at 256 1.2 us" in out
     assert "[1/2] N 256: Blockwise 768 GB/s, 2.0 us, first call 1.5 s" in err
     assert "[2/2] N 1024: torch eager: it refuses these sizes" in err
 
