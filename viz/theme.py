@@ -164,7 +164,7 @@ _PAGE_CSS = """
 .gradio-container .tab-wrapper { height: 32px; padding: 0; margin: 0; }
 .gradio-container .tab-container { height: 32px; }
 .gradio-container .tab-container button {
-  height: 32px; padding: 0 clamp(8px, 2.3vw, 16px); font-size: 14.5px;
+  height: 32px; padding: 0 clamp(4px, 1.1vw, 16px); font-size: clamp(13px, 3.4vw, 14.5px);
 }
 .gradio-container .tab-container button.selected { color: var(--bw-focus-text); }
 .gradio-container .tab-container button.selected::after {
