@@ -27,6 +27,7 @@ def test_the_tab_follows_its_controls_refuses_in_a_sentence_and_fits_a_phone(add
     page.get_by_role("tab", name=text("en", "tab.memory"), exact=True).click()
     page.locator("#memory-measure", has_text=text("en", "memory.measure.no_gpu")).wait_for()
     assert page.locator("#memory-measure").is_disabled()
+    page.locator("#memory-page .js-plotly-plot").nth(1).wait_for()
     assert page.locator("#memory-page .js-plotly-plot").count() == 2
     page.locator("#memory-peak-headline", has_text="17.4 GB").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -39,10 +40,11 @@ def test_the_tab_follows_its_controls_refuses_in_a_sentence_and_fits_a_phone(add
     assert "17.4 GB" in page.locator("#memory-peak-headline").inner_text()
     page.locator("#memory-heads input").fill("8")
     page.locator("#memory-peak-headline", has_text="8.69 GB").wait_for()
-    assert page.locator("#memory-note .bw-fault").count() == 0
+    page.locator("#memory-note .bw-fault").wait_for(state="detached")
 
     # Labels and numbers of a chart stay inside it, and its colours are the reader's theme's.
-    inside = page.evaluate(
+    # The plot of the last answer may still be drawing: it is asked until it is so.
+    page.wait_for_function(
         """() => [...document.querySelectorAll('#memory-page .js-plotly-plot')].every((plot) => {
           const frame = plot.getBoundingClientRect();
           return [...plot.querySelectorAll('text')].every((word) => {
@@ -51,7 +53,6 @@ def test_the_tab_follows_its_controls_refuses_in_a_sentence_and_fits_a_phone(add
           });
         })"""
     )
-    assert inside
     page.get_by_text("中文", exact=True).click()
     page.locator("#memory-peak-headline", has_text="8.69 GB").wait_for()
     page.locator("#memory-claims", has_text=text("zh", "memory.claims")).wait_for()
