@@ -18,6 +18,7 @@ from benchmarks.row_run import Arrays, Ran
 from kernels.algorithm import Algorithm
 from kernels.inputs import ITEMSIZE, Case
 from kernels.softmax import paths
+from kernels.tiles import next_power_of_two
 
 MAX_DETAIL_ROWS = 16
 MAX_DETAIL_VALUES = 2**18  # outputs, and captured numbers, of the rows kept in full
@@ -37,7 +38,7 @@ def judge(
     between = cmp.compare(actual[kept], by_torch[kept], ulp[kept])
     extra = {name: _extra_stats(ran, reference, name) for name in entry.extra_outputs}
 
-    block = _next_power_of_two(case.n_cols) if entry.whole_row else case.block
+    block = next_power_of_two(case.n_cols) if entry.whole_row else case.block
     rows_a_program = -(-case.n_rows // max(1, ran.n_programs))
     n_additions = row_tolerances.n_additions(case.n_cols, block, case.num_warps, rows_a_program)
     least = row_tolerances.floor(entry, case.dtype, arrays, expected, n_additions)
@@ -198,8 +199,3 @@ def _details(
         inputs = {name: arrays[name][row] for name in shown}
         details.append(RowDetail(row, outputs, state.kernel, state.mirror, state.ulps, inputs))
     return tuple(details)
-
-
-def _next_power_of_two(n: int) -> int:
-    """Return the smallest power of two that is at least ``n``."""
-    return 1 << max(n - 1, 0).bit_length()

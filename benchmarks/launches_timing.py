@@ -21,6 +21,7 @@ from benchmarks.launches_events import Unseen, sorted_out, spans_of, timed
 from benchmarks.launches_results import KernelSpan, LaunchCase, ProviderRun
 from benchmarks.results import Progress
 from benchmarks.row_run import quiet
+from benchmarks.timing import flush_bytes
 from kernels.errors import InputError
 
 N_CALLS = 51  # then p20, median and p80 are the 11th, the 26th and the 41st
@@ -187,8 +188,7 @@ def profiled(torch, calls: list[Call]) -> list[list[list[KernelSpan]]]:
     """Return the launches of `N_CALLS` calls of each. Raise Unseen if some were not seen."""
     from torch.profiler import ProfilerActivity, profile
 
-    cache_bytes = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 0)
-    marker = torch.zeros(max(2 * cache_bytes, 2**26), dtype=torch.uint8, device="cuda")
+    marker = torch.zeros(flush_bytes(torch), dtype=torch.uint8, device="cuda")
 
     def mark() -> None:
         marker.bitwise_not_()

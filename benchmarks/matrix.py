@@ -15,6 +15,7 @@ from benchmarks.layouts import LAYOUTS
 from kernels import ALGORITHMS
 from kernels.algorithm import Algorithm
 from kernels.inputs import DTYPES, PRESETS, Case
+from kernels.tiles import next_power_of_two
 
 COLS = (
     *(1, 2, 7, 37, 127, 781, 1000, 1024, 4097, 12_672, 50_257),
@@ -105,6 +106,6 @@ def _blocks(entry: Algorithm, n_cols: int, layout: str) -> tuple[int, ...]:
 
 def warps_for(entry: Algorithm, n_cols: int, block: int) -> int:
     """Return how many warps share a block: a long one needs many, or it spills."""
-    lanes = 1 << max(n_cols - 1, 0).bit_length() if entry.whole_row else block
+    lanes = next_power_of_two(n_cols) if entry.whole_row else block
     lanes *= HEAD_DIM if entry.has_values else 1
     return max(4, min(32, lanes // 1024))

@@ -25,6 +25,7 @@ from kernels import softmax, softmax_backward
 from kernels.algorithm import largest_magnitude
 from kernels.inputs import DTYPES, ITEMSIZE, Case, make_matrix
 from kernels.softmax import paths
+from kernels.tiles import next_power_of_two
 
 NAME = "softmax"
 DRAWS = {"x": "scores", "dy": "normal"}
@@ -166,7 +167,7 @@ def _output(
         settings = paths.plan(*_sizes(case, device), path).settings
     else:
         settings = paths.plan_backward(*_sizes(case, device), backward).settings
-    block = settings.get("block", 1 << max(case.n_cols - 1, 0).bit_length())
+    block = settings.get("block", next_power_of_two(case.n_cols))
     rows_a_program, num_warps = settings.get("rows", 1), settings["num_warps"]
     n_additions = row_tolerances.n_additions(case.n_cols, block, num_warps, rows_a_program)
     relative = row_tolerances.FLOAT32_FLOOR + row_tolerances.ROUNDING * n_additions

@@ -66,7 +66,7 @@ def in_turns(
     """
     import torch
 
-    flush = torch.empty(flush_bytes(), dtype=torch.uint8, device="cuda")
+    flush = torch.empty(flush_bytes(torch), dtype=torch.uint8, device="cuda")
     wait = getattr(torch.cuda, "_sleep", lambda cycles: None)
 
     def clear() -> None:
@@ -120,7 +120,7 @@ def from_graph(call: Callable[[], object], n: int = 20) -> float:
     """
     import torch
 
-    flush = torch.empty(flush_bytes(), dtype=torch.uint8, device="cuda")
+    flush = torch.empty(flush_bytes(torch), dtype=torch.uint8, device="cuda")
     events = [torch.cuda.Event(enable_timing=True, external=True) for _ in range(2)]
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
@@ -141,9 +141,7 @@ def from_graph(call: Callable[[], object], n: int = 20) -> float:
     return statistics.median(times)
 
 
-def flush_bytes() -> int:
+def flush_bytes(torch) -> int:
     """Return the size of the buffer that empties the L2 cache: twice the cache."""
-    import torch
-
     l2 = torch.cuda.get_device_properties(torch.cuda.current_device()).L2_cache_size
     return max(2 * l2, LEAST_FLUSH)

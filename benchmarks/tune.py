@@ -20,8 +20,8 @@ from kernels.attention import AttentionShape
 from kernels.errors import InputError
 from kernels.inputs import ITEMSIZE, Case
 from kernels.product import MatmulShape
-from kernels.tiles import Tiles
-from kernels.tuning import Limits, Tuner, Tuning, size_class
+from kernels.tiles import Tiles, next_power_of_two
+from kernels.tuning import Limits, Tuner, Tuning
 
 TUNER = Tuner()
 FLAGS = ("mask", "head_dim", "kv_heads")
@@ -65,7 +65,7 @@ def key_of(entry: Algorithm, case: Case, device: Device) -> tuple:
     """
     names = ("n_rows", "n_cols") if entry.problem == "row" else ("batch", "heads", *entry.fields)
     sizes = tuple(
-        size_class(getattr(case, name))
+        next_power_of_two(getattr(case, name))
         for name in names
         if name not in FLAGS and isinstance(getattr(case, name), int) and "block" not in name
     )

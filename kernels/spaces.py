@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kernels.attention import AttentionShape
 from kernels.product import MatmulShape
-from kernels.tiles import padded
+from kernels.tiles import next_power_of_two, padded
 from kernels.tuning import Config
 
 ROW_BLOCKS = (256, 512, 1024, 2048, 4096, 8192, 16_384)
@@ -18,16 +18,11 @@ TILES = (1024, 2048, 4096, 8192)
 FLOAT32 = 4
 
 
-def _columns(n_cols: int) -> int:
-    """Return the power of two that holds a row."""
-    return 1 << max(n_cols - 1, 0).bit_length()
-
-
 def row_blocks(n_inputs: int):
     """Return the space of a kernel that goes over a row in blocks, ``n_inputs`` rows at once."""
 
     def configs(shape) -> list[Config]:
-        longest = max(_columns(shape.n_cols), ROW_BLOCKS[0])
+        longest = max(next_power_of_two(shape.n_cols), ROW_BLOCKS[0])
         return [
             Config({"block": block, "num_warps": warps}, values=n_inputs * block)
             for block in ROW_BLOCKS
@@ -42,7 +37,7 @@ def whole_rows(n_inputs: int, *, several: bool = False):
     """Return the space of a kernel that holds a row, or ``several`` if they are short."""
 
     def configs(shape) -> list[Config]:
-        columns = _columns(shape.n_cols)
+        columns = next_power_of_two(shape.n_cols)
         counts = {1} if not several else {max(1, tile // columns) for tile in TILES}
         return [
             Config(

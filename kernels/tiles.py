@@ -47,9 +47,14 @@ class Tiles:
         return 1 / math.sqrt(max(head_dim, 1)) if self.scale is None else self.scale
 
 
+def next_power_of_two(n: int) -> int:
+    """Return the smallest power of two that is at least ``n``, and 1 for 0."""
+    return 1 << max(n - 1, 0).bit_length()
+
+
 def padded(length: int) -> int:
     """Return the power of two, 16 at least, that a block of ``length`` is stored in."""
-    return max(16, 1 << max(length - 1, 0).bit_length())
+    return max(16, next_power_of_two(length))
 
 
 def visible(query: int, seq_q: int, seq_k: int, is_causal: bool) -> int:

@@ -89,11 +89,6 @@ class Tuning:
         return self.tried[0].time_ms
 
 
-def size_class(n: int) -> int:
-    """Return the power of two at or above ``n``: sizes of one class are tuned once."""
-    return 1 << max(n - 1, 0).bit_length()
-
-
 def sift(configs: Iterable[Config], limits: Limits) -> tuple[list[Config], list[Tried]]:
     """Return the configurations that can run, and the others with their reasons."""
     kept, refused = [], []

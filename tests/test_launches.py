@@ -258,6 +258,7 @@ def test_profiling_marks_each_call_and_leaves_its_preparation_out(monkeypatch):
         uint8="uint8",
         zeros=lambda n, **settings: made.append((n, settings)) or marker,
         cuda=SimpleNamespace(
+            current_device=lambda: 0,
             get_device_properties=lambda _: SimpleNamespace(L2_cache_size=60_000_000),
             synchronize=lambda: None,
         ),

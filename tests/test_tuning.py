@@ -13,7 +13,8 @@ from benchmarks.tune import TuneResult, key_of, shape_of
 from benchmarks.tune_command import TUNABLE, table
 from kernels import ALGORITHMS
 from kernels.inputs import Case
-from kernels.tuning import Config, Limits, Tuner, sift, size_class
+from kernels.tiles import next_power_of_two
+from kernels.tuning import Config, Limits, Tuner, sift
 
 H200 = Limits(shared_bytes=232_448)
 ADA = Limits(shared_bytes=101_376)
@@ -150,8 +151,8 @@ def test_another_gpu_is_another_key():
 
 
 @pytest.mark.parametrize("n, expected", [(0, 1), (1, 1), (2, 2), (3, 4), (1025, 2048)])
-def test_size_class(n, expected):
-    assert size_class(n) == expected
+def test_a_class_of_sizes_is_named_by_the_power_of_two_above_it(n, expected):
+    assert next_power_of_two(n) == expected
 
 
 # Spaces.

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from kernels.inputs import ITEMSIZE, round_to
-from kernels.single_softmax.mirror import next_power_of_two
 from kernels.softmax import largest_lane
+from kernels.tiles import next_power_of_two
 from kernels.trace import Step, Trace, gather, load_case, max_case, output_case, sum_case
 
 

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from kernels.single_softmax.mirror import next_power_of_two, run
+from kernels.single_softmax.mirror import run
+from kernels.tiles import next_power_of_two
 from kernels.trace import Trace, gather
 
 

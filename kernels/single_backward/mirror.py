@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from kernels.inputs import ITEMSIZE, round_to
-from kernels.single_softmax.mirror import next_power_of_two
+from kernels.tiles import next_power_of_two
 from kernels.trace import Step, Trace, gather, load_case, output_case
 
 

@@ -12,12 +12,8 @@ import numpy as np
 
 from kernels.inputs import ITEMSIZE, round_to
 from kernels.softmax import largest_lane
+from kernels.tiles import next_power_of_two
 from kernels.trace import Step, Trace, gather, load_case, max_case, output_case, sum_case
-
-
-def next_power_of_two(n: int) -> int:
-    """Return the smallest power of two that is at least ``n``, and 1 for 0."""
-    return 1 << max(n - 1, 0).bit_length()
 
 
 def run(x: np.ndarray, block: int, dtype: str) -> Iterator[Step]:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kernels.inputs import MAX_SPLITS
+from kernels.tiles import next_power_of_two
 
 PATHS = {
     "rows": "rows_softmax",
@@ -233,8 +234,7 @@ def _settings(settings: Mapping[str, int], n_cols: int) -> dict[str, int]:
     """Return options of a launch: a tile becomes the rows that fill it, blocks no more than fit."""
     options = dict(settings)
     if "tile" in options:
-        columns = 1 << max(n_cols - 1, 0).bit_length()
-        options["rows"] = max(1, options.pop("tile") // columns)
+        options["rows"] = max(1, options.pop("tile") // next_power_of_two(n_cols))
     return options
 
 

@@ -13,8 +13,17 @@ import gradio as gr
 
 from kernels import ALGORITHMS, tile_inputs
 from kernels.algorithm import Algorithm
-from kernels.inputs import DTYPES, OWN_NUMBERS, PRESETS, Case, choose_case, one_of
+from kernels.inputs import (
+    DTYPES,
+    MAX_RUN_BLOCK,
+    OWN_NUMBERS,
+    PRESETS,
+    Case,
+    choose_case,
+    one_of,
+)
 from kernels.tile_inputs import MASKS, choose_tile_case
+from kernels.tiles import next_power_of_two
 from viz.locales import text
 from viz.tabs.note import Note
 from viz.tabs.page import algorithms, dropdown
@@ -230,7 +239,7 @@ def _row_case(entry: Algorithm, given: dict[str, object], interpreted: bool) -> 
     if not entry.has_values:
         given["head_dim"] = 1  # a disabled control must not be what a run fails on
     if entry.whole_row:
-        given["block"] = 1 << min(13, max(0, _width(given["n_cols"]) - 1).bit_length())
+        given["block"] = min(MAX_RUN_BLOCK, next_power_of_two(_width(given["n_cols"])))
     names = ("preset", "n_rows", "n_cols", "block", "head_dim", "dtype", "num_warps", "seed")
     return choose_case(
         *(given[name] for name in names),
