@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from benchmarks.tune import shape_of
 from kernels import ALGORITHMS
+from kernels.algorithm import Algorithm
 from kernels.inputs import Case
+from kernels.problems import shape_of
 
 ROW_AXES = ("n_cols", "n_rows")
 ATTENTION_AXES = ("seq", "head_dim", "heads", "batch")
@@ -36,15 +37,19 @@ class Operation:
     is_backward: bool = False
 
     @property
+    def algorithm(self) -> Algorithm:
+        """The algorithm that the operation is an entry of."""
+        return ALGORITHMS[self.entry]
+
+    @property
     def by_flops(self) -> bool:
         """Whether the operation is drawn in TFLOP/s, or else in GB/s."""
-        return ALGORITHMS[self.entry].problem != "row"
+        return self.algorithm.problem != "row"
 
     def costs(self, case: Case) -> tuple[int, int]:
         """Return (bytes, floating-point operations) of one call at these sizes."""
-        entry = ALGORITHMS[self.entry]
-        shape = shape_of(entry, case)
-        return entry.min_bytes(shape), entry.flops(shape)
+        shape = shape_of(self.algorithm, case)
+        return self.algorithm.min_bytes(shape), self.algorithm.flops(shape)
 
 
 _SOFTMAXES = ("ours", "rows", "single", "online", "split", "safe", "torch", "compile")

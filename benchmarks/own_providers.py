@@ -10,14 +10,15 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from benchmarks.operations import OPERATIONS
 from kernels import ALGORITHMS
+from kernels.algorithm import Algorithm
 from kernels.inputs import Case
-from kernels.schedules import attention_schedule
 from kernels.softmax.paths import BACKWARD_PATHS, PATHS, Plan, plan, plan_backward
+from kernels.tile_inputs import tiles_of
 from kernels.tiles import Tiles
 
 Tensors = Mapping[str, object]
+SCHEDULE = ("block_m", "block", "block_k", "group_m", "n_splits")  # of a Case, in this order
 
 
 class Unavailable(Exception):
@@ -44,16 +45,15 @@ class Call:
     compiled: object | None = None
 
 
-def own_settings(operation: str, case: Case, tensors: Tensors, settings: Mapping[str, int]) -> Call:
+def own_settings(
+    entry: Algorithm, case: Case, tensors: Tensors, settings: Mapping[str, int]
+) -> Call:
     """Return a call of our kernel with settings of the user's: a cell of a landscape."""
-    entry = ALGORITHMS[OPERATIONS[operation].entry]
     if entry.problem == "row":
         return _launch_rows(entry.name, [tensors[n] for n in entry.inputs], settings, entry.output)
-    options, tiles = dict(settings), _tiles(case)
-    for given in ("block_m", "block", "block_k", "group_m"):
-        if given in options:
-            field_name = "block_n" if given == "block" else given
-            tiles = replace(tiles, **{field_name: options.pop(given)})
+    options = {name: n for name, n in settings.items() if name.startswith("num_")}
+    blocks = {name: n for name, n in settings.items() if name not in options}
+    tiles = tiles_of(entry, replace(case, **blocks))
     return _launch_tiles(entry.name, tensors, tiles, options)
 
 
@@ -127,17 +127,14 @@ def _matmul(provider: str, case: Case, tensors: Tensors) -> Call:
 
 
 def _attention(provider: str, case: Case, tensors: Tensors) -> Call:
-    """Return our attention, fused, in splits or in three stages."""
+    """Return our attention, fused or in three stages."""
     if provider == "three":
         scores = case.batch * case.heads * case.seq_q * case.seq_k
         if scores > MAX_SCORES:
             raise Unavailable("too_many_scores", f"{scores:,}")
-        return _launch_tiles("three_stage", tensors, replace(_tiles(case), block_m=64), {})
-    tiles, options = attention_schedule(
-        "forward", case.seq_q, case.seq_k, case.head_dim, tensors["q"].element_size()
-    )
-    tiles = replace(tiles, is_causal=case.mask == "causal")
-    return _launch_tiles("flash_attention", tensors, tiles, options)
+        tiles = replace(tiles_of(ALGORITHMS["three_stage"], case), block_m=64)
+        return _launch_tiles("three_stage", tensors, tiles, {})
+    return _launch_tiles("flash_attention", tensors, *schedule("forward", case, tensors))
 
 
 MAX_SCORES = 2**33  # S and P of three stages, 2 or 4 bytes each
@@ -146,26 +143,18 @@ MAX_SCORES = 2**33  # S and P of three stages, 2 or 4 bytes each
 def _decode(provider: str, case: Case, tensors: Tensors) -> Call:
     if provider == "flash":
         return _attention(provider, case, tensors)
-    return _launch_tiles("split_kv", tensors, replace(_tiles(case), block_n=64), {})
+    tiles = replace(tiles_of(ALGORITHMS["split_kv"], case), block_n=64)
+    return _launch_tiles("split_kv", tensors, tiles, {})
 
 
 def _attention_backward(provider: str, case: Case, tensors: Tensors) -> Call:
-    tiles, options = attention_schedule(
-        "backward", case.seq_q, case.seq_k, case.head_dim, tensors["q"].element_size()
-    )
-    tiles = replace(tiles, is_causal=case.mask == "causal")
-    return _launch_tiles("flash_backward", tensors, tiles, options)
+    return _launch_tiles("flash_backward", tensors, *schedule("backward", case, tensors))
 
 
-def _tiles(case: Case) -> Tiles:
-    """Return the schedule that a case names."""
-    return Tiles(
-        case.block_m,
-        case.block,
-        case.block_k,
-        n_splits=case.n_splits,
-        is_causal=case.mask == "causal",
-    )
+def schedule(which: str, case: Case, tensors: Tensors) -> tuple[Tiles, dict[str, int]]:
+    """Return the tiles and options that our attention takes unless told."""
+    own = importlib.import_module("kernels.flash_backward.autograd").schedule
+    return own(which, tensors["q"], tensors["k"], case.mask == "causal", None)
 
 
 def _launch_tiles(name: str, tensors: Tensors, tiles: Tiles, options: Mapping[str, int]) -> Call:
@@ -173,7 +162,8 @@ def _launch_tiles(name: str, tensors: Tensors, tiles: Tiles, options: Mapping[st
     launch = importlib.import_module(f"kernels.{name}.kernel").launch
     entry = ALGORITHMS[name]
     given = {key: tensors[key] for key in entry.inputs}
-    outputs = (entry.output, *(key for key in entry.extra_outputs if key not in ("lse",)))
+    # lse is not compared: no other provider gives it.
+    outputs = (entry.output, *(key for key in entry.extra_outputs if key != "lse"))
     try:
         first = launch(given, tiles, **options)
     except ValueError as error:
@@ -183,13 +173,8 @@ def _launch_tiles(name: str, tensors: Tensors, tiles: Tiles, options: Mapping[st
         found = launch(given, tiles, **options).outputs
         return tuple(found[key] for key in outputs) if len(outputs) > 1 else found[entry.output]
 
-    blocks = {
-        key: value for key, value in (("block_m", tiles.block_m), ("block", tiles.block_n)) if value
-    }
-    if name == "matmul":
-        blocks["block_k"] = tiles.block_k
-    if name == "split_kv":
-        blocks["n_splits"] = tiles.n_splits
+    fields = [name for name in entry.fields if name in SCHEDULE]
+    blocks = tiles.sizes(*("block_n" if name == "block" else name for name in fields))
     return Call(run, first.path, {**blocks, **options}, first.compiled)
 
 

@@ -18,7 +18,6 @@ from benchmarks.operations import OPERATIONS
 from benchmarks.recorded_fields import Damaged, matching, names, number, one_of, rows, whole, word
 from benchmarks.sweep import COPY, point_case
 from benchmarks.sweep_results import LandscapeCase, SweepCase, SweepPoint
-from kernels import ALGORITHMS
 from kernels.errors import InputError
 from kernels.inputs import Case
 
@@ -144,13 +143,13 @@ def landscape_name(case: LandscapeCase) -> str:
         "matmul": f"{sizes.size_m}",
         "attention": f"{sizes.seq_k}",
     }
-    said = [case.operation, by_problem[ALGORITHMS[OPERATIONS[case.operation].entry].problem]]
+    said = [case.operation, by_problem[OPERATIONS[case.operation].algorithm.problem]]
     return " ".join([*said, sizes.dtype, *_attention_words(case.operation, sizes)])
 
 
 def _attention_words(operation: str, sizes: Case) -> list[str]:
     """Return the sizes that only attention has."""
-    if ALGORITHMS[OPERATIONS[operation].entry].problem != "attention":
+    if OPERATIONS[operation].algorithm.problem != "attention":
         return []
     return [f"b{sizes.batch} h{sizes.heads} d{sizes.head_dim}", sizes.mask]
 

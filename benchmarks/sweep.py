@@ -11,23 +11,24 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
-from benchmarks import timing
+from benchmarks import references, timing
 from benchmarks.device import probe
 from benchmarks.failures import classify, clean
 from benchmarks.operations import OPERATIONS, at
 from benchmarks.own_providers import Call, Unavailable, own_settings
 from benchmarks.providers import make
-from benchmarks.references import check, tensors_for
 from benchmarks.results import Progress
 from benchmarks.row_run import quiet
 from benchmarks.sweep_results import SHORT_US, LandscapeCase, SweepCase, SweepPoint
-from kernels import ALGORITHMS
+from benchmarks.tune import limits_here
+from kernels.algorithm import Algorithm
 from kernels.errors import InputError
 from kernels.inputs import ITEMSIZE, Case
+from kernels.problems import shape_of
 from kernels.tuning import sift
 
 ENOUGH_BYTES = 2**29  # of traffic, where rows are not told: several times an L2 cache
@@ -48,7 +49,7 @@ def rows_for(operation: str, case: Case) -> int:
 
 def _has_rows(operation: str) -> bool:
     """Whether an operation works on rows, whose number can be chosen."""
-    return ALGORITHMS[OPERATIONS[operation].entry].problem == "row"
+    return OPERATIONS[operation].algorithm.problem == "row"
 
 
 def point_case(sweep: SweepCase, value: int) -> Case:
@@ -104,25 +105,32 @@ def _points(sweep: SweepCase, value: int) -> Iterator[SweepPoint]:
             yield replace(blank, provider=provider, reason="no_memory", message=message)
         return
     try:
-        tensors = tensors_for(sweep.operation, case)
+        entry = OPERATIONS[sweep.operation].algorithm
+        tensors = references.tensors_for(entry, case)
+        exact = references.exact(entry, case, tensors)
         ready: list[tuple[SweepPoint, Call]] = []
         for provider in sweep.providers:
             point = replace(blank, provider=provider)
             making = partial(make, sweep.operation, provider, case, tensors)
-            found = _ready(sweep.operation, case, point, making, tensors)
+            found = _ready(entry, case, point, making, exact)
             if isinstance(found, SweepPoint):
                 yield found
             else:
                 ready.append(found)
+        exact = None
         ready.append((replace(blank, provider=COPY, flops=0), copy_call(n_bytes)))
         yield from timed(ready, sweep.is_hot)
     finally:
-        tensors = ready = None
+        tensors = exact = ready = None
         torch.cuda.empty_cache()
 
 
 def _ready(
-    operation: str, case: Case, point: SweepPoint, making: Callable[[], Call], tensors: Mapping
+    entry: Algorithm,
+    case: Case,
+    point: SweepPoint,
+    making: Callable[[], Call],
+    exact: references.Exact,
 ) -> tuple[SweepPoint, Call] | SweepPoint:
     """Return the point and its call, checked against float64, or the point with its reason."""
     import torch
@@ -134,7 +142,7 @@ def _ready(
             outputs = call.run()
             torch.cuda.synchronize()
         first_s = time.monotonic() - began
-        error, allowed = check(operation, case, tensors, outputs)
+        error, allowed = references.check(entry, case, exact, outputs)
         point = replace(
             point,
             first_s=first_s,
@@ -226,36 +234,29 @@ def landscape(case: LandscapeCase) -> Iterator[Progress | SweepPoint]:
     """
     import torch
 
-    from benchmarks.tune import limits_here, shape_of
-
     began = _start()
-    entry = ALGORITHMS[OPERATIONS[case.operation].entry]
+    entry = OPERATIONS[case.operation].algorithm
     n_bytes, flops = OPERATIONS[case.operation].costs(case.sizes)
     n_rows = case.sizes.n_rows if _has_rows(case.operation) else 0
     blank = SweepPoint("ours", 0, n_rows, n_bytes=n_bytes, flops=flops)
     kept, refused = sift(entry.configs(shape_of(entry, case.sizes)), limits_here())
     for each in refused:
         yield replace(blank, settings=dict(each.settings), reason="unfit", message=each.reason)
-    tensors = tensors_for(case.operation, case.sizes)
+    tensors = references.tensors_for(entry, case.sizes)
+    exact = references.exact(entry, case.sizes, tensors)
     yield from timed([(replace(blank, provider=COPY, flops=0), copy_call(n_bytes))], False)
     for number, config in enumerate(kept):
         if time.monotonic() - began > case.budget_s:
             yield Progress("sweep_over", {"n": number, "of": len(kept)})
             return
         yield Progress("landscape", {"n": number + 1, "of": len(kept)})
-        point = replace(blank, value=number, settings=dict(config.settings))
-        yield from _setting(case, point, config.settings, tensors)
+        point = replace(blank, value=number)
+        making = partial(own_settings, entry, case.sizes, tensors, config.settings)
+        found = _ready(entry, case.sizes, point, making, exact)
+        settings = dict(config.settings)  # those that were asked for, by the names of the space
+        if isinstance(found, SweepPoint):
+            yield replace(found, settings=settings)
+        else:
+            point, call = found
+            yield from timed([(replace(point, settings=settings), call)], False)
     torch.cuda.empty_cache()
-
-
-def _setting(
-    case: LandscapeCase, point: SweepPoint, settings: Mapping[str, int], tensors: Mapping
-) -> Iterator[SweepPoint]:
-    """Yield the point of one setting."""
-    making = partial(own_settings, case.operation, case.sizes, tensors, settings)
-    found = _ready(case.operation, case.sizes, point, making, tensors)
-    if isinstance(found, SweepPoint):
-        yield replace(found, settings=dict(settings))
-    else:
-        point, call = found
-        yield from timed([(replace(point, settings=dict(settings)), call)], False)

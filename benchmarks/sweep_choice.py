@@ -21,10 +21,10 @@ from typing import NamedTuple
 from benchmarks.operations import OPERATIONS, Operation, at
 from benchmarks.sweep import point_case, rows_for
 from benchmarks.sweep_results import LandscapeCase, SweepCase
-from benchmarks.tune import shape_of
 from kernels import ALGORITHMS
 from kernels.errors import InputError, shorten
 from kernels.inputs import DTYPES, Case, at_most, one_of, whole_number
+from kernels.problems import shape_of
 from kernels.tile_inputs import MASKS
 
 

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from kernels import inputs, tile_inputs
-from kernels.algorithm import Algorithm
-from kernels.inputs import Case, Choice
+from kernels.algorithm import Algorithm, Shape
+from kernels.attention import AttentionShape
+from kernels.inputs import ITEMSIZE, Case, Choice
+from kernels.product import MatmulShape
 from kernels.tiles import Tiles
 from kernels.trace import Trace
 
@@ -73,6 +75,18 @@ def schedule_for(entry: Algorithm, choice: Choice | Case) -> Schedule:
 def trace_for(entry: Algorithm, choice: Choice) -> Trace:
     """Run the mirror of ``entry`` on a checked choice."""
     return entry.trace(arrays_for(entry, choice), schedule_for(entry, choice), choice.dtype)
+
+
+def shape_of(entry: Algorithm, case: Case):
+    """Return a case's sizes as the entry's costs and configurations take them."""
+    item = ITEMSIZE[case.dtype]
+    if entry.problem == "row":
+        return Shape(case.n_rows, case.n_cols, case.head_dim, item, case.block)
+    tiles = Tiles(case.block_m, case.block, case.block_k, is_causal=case.mask == "causal")
+    if entry.problem == "matmul":
+        return MatmulShape(case.size_m, case.size_n, case.size_k, item, tiles)
+    lengths = case.seq_q, case.seq_k, case.head_dim
+    return AttentionShape(case.batch, case.heads, case.kv_heads, *lengths, item, tiles)
 
 
 def reference_for(entry: Algorithm, trace: Trace) -> Mapping[str, np.ndarray]:

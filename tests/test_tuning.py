@@ -9,10 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from benchmarks.results import Device
-from benchmarks.tune import TuneResult, key_of, shape_of
+from benchmarks.tune import TuneResult, key_of
 from benchmarks.tune_command import TUNABLE, table
 from kernels import ALGORITHMS
 from kernels.inputs import Case
+from kernels.problems import shape_of
 from kernels.tiles import next_power_of_two
 from kernels.tuning import Config, Limits, Tuner, sift
 

@@ -1,0 +1,127 @@
+"""What a timed call is held against: right results pass, wrong ones do not, whatever they are."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from tests.test_kernels import ON_GPU  # isort: split
+
+from benchmarks import own_providers, providers, references
+from benchmarks.operations import OPERATIONS
+from benchmarks.own_providers import own_settings
+from benchmarks.tune import _measure
+from kernels import ALGORITHMS
+from kernels.inputs import Case
+from kernels.problems import shape_of
+from kernels.spaces import ROW_BLOCKS
+from kernels.tuning import Limits, sift
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy on NaN and inf
+
+WHERE = "cuda" if ON_GPU else "cpu"
+SMALL = Case(
+    n_rows=3, n_cols=70, block=64, heads=2, kv_heads=2, seq_q=40, seq_k=40, head_dim=16, mask="causal",
+    size_m=40, size_n=30, size_k=20,
+)  # fmt: skip
+DECODE = Case(heads=4, kv_heads=2, seq_q=1, seq_k=40, head_dim=16, block=64, n_splits=3)
+TUNABLE = [entry for entry in ALGORITHMS.values() if entry.configs]
+each = pytest.mark.parametrize("entry", TUNABLE, ids=lambda entry: entry.name)
+
+
+def one_setting(entry):
+    """Settings of the entry's space that a small case and the interpreter take in their stride."""
+    kept, _ = sift(entry.configs(shape_of(entry, SMALL)), Limits(shared_bytes=101_376))
+    return kept[0].settings
+
+
+@each
+def test_a_kernel_passes_and_what_is_wrong_in_one_element_does_not(entry):
+    tensors = references.tensors_for(entry, SMALL, WHERE)
+    exact = references.exact(entry, SMALL, tensors)
+    call = own_settings(entry, SMALL, tensors, one_setting(entry))
+    with torch.no_grad():
+        output = call.run()
+    error, allowed = references.check(entry, SMALL, exact, output)
+    assert 0 < error <= allowed
+    spoiled = output.clone()
+    spoiled.view(-1)[5] += 10 * allowed
+    error, allowed = references.check(entry, SMALL, exact, spoiled)
+    assert error > allowed
+    spoiled.view(-1)[5] = math.nan
+    assert references.check(entry, SMALL, exact, spoiled)[0] == math.inf
+
+
+OURS_OF = [
+    (operation.name, provider)
+    for operation in OPERATIONS.values()
+    for provider in operation.providers
+    if provider not in ("torch", "compile", "liger", "quack") and not provider.startswith("sdpa")
+]
+OWN_PATHS = ("rows", "single", "online", "split", "blocks", "flash")
+
+
+@pytest.mark.parametrize("operation, provider", OURS_OF)
+def test_each_of_our_providers_is_right_and_takes_the_path_it_is_named_for(
+    monkeypatch, operation, provider
+):
+    monkeypatch.setattr(own_providers, "_capability", lambda tensor: (9, 0))
+    entry = OPERATIONS[operation].algorithm
+    case = DECODE if operation == "decode" else SMALL
+    tensors = references.tensors_for(entry, case, WHERE)
+    exact = references.exact(entry, case, tensors)
+    call = providers.make(operation, provider, case, tensors)
+    error, allowed = references.check(entry, case, exact, call.run())
+    assert error <= allowed
+    if provider in OWN_PATHS:
+        assert call.path == provider
+
+
+def test_gradients_are_checked_each_for_its_own_size():
+    entry = ALGORITHMS["flash_backward"]
+    tensors = references.tensors_for(entry, SMALL, WHERE)
+    exact = references.exact(entry, SMALL, tensors)
+    leaves = [tensors[name].clone().requires_grad_() for name in "qkv"]
+    o = torch.nn.functional.scaled_dot_product_attention(*leaves, is_causal=True)
+    grads = torch.autograd.grad(o, leaves, tensors["do"])
+    error, allowed = references.check(entry, SMALL, exact, grads)
+    assert error <= allowed
+    for number in range(3):
+        wrong = [g.clone() for g in grads]
+        wrong[number][0, 0, 3, 3] += 0.1
+        error, allowed = references.check(entry, SMALL, exact, tuple(wrong))
+        assert error > allowed
+
+
+def test_a_key_head_that_queries_share_has_the_sum_of_their_gradients():
+    entry, case = (
+        ALGORITHMS["flash_backward"],
+        Case(heads=4, kv_heads=2, seq_q=9, seq_k=9, head_dim=8),
+    )
+    tensors = references.tensors_for(entry, case, WHERE)
+    leaves = [tensors[name].clone().requires_grad_() for name in "qkv"]
+    o = torch.nn.functional.scaled_dot_product_attention(*leaves, enable_gqa=True)
+    grads = torch.autograd.grad(o, leaves, tensors["do"])
+    error, allowed = references.check(entry, case, references.exact(entry, case, tensors), grads)
+    assert error <= allowed
+
+
+def test_a_wrong_kernel_is_not_tuned(monkeypatch):
+    monkeypatch.setattr(references.tensors_for, "__defaults__", (WHERE,))
+    monkeypatch.setattr("benchmarks.tune.cold", lambda call: Timed())
+    entry = ALGORITHMS["online_softmax"]
+    settings = {"block": ROW_BLOCKS[0], "num_warps": 2}
+    assert _measure(entry, SMALL)(settings) == 0.25
+    monkeypatch.setattr(
+        "benchmarks.tune.references.exact", lambda *_: (torch.ones(3, 70, device=WHERE),)
+    )
+    with pytest.raises(ValueError, match="its result is off by"):
+        _measure(entry, SMALL)(settings)
+
+
+class Timed:
+    """What `cold` gives, as far as it is read."""
+
+    median_ms = 0.25
