@@ -104,6 +104,7 @@ def _points(sweep: SweepCase, value: int) -> Iterator[SweepPoint]:
         for provider in sweep.providers:
             yield replace(blank, provider=provider, reason="no_memory", message=message)
         return
+    waiting = list(sweep.providers)  # those without a point yet
     try:
         entry = OPERATIONS[sweep.operation].algorithm
         tensors = references.tensors_for(entry, case)
@@ -114,12 +115,16 @@ def _points(sweep: SweepCase, value: int) -> Iterator[SweepPoint]:
             making = partial(make, sweep.operation, provider, case, tensors)
             found = _ready(entry, case, point, making, exact)
             if isinstance(found, SweepPoint):
+                waiting.remove(provider)
                 yield found
             else:
                 ready.append(found)
         exact = None
         ready.append((replace(blank, provider=COPY, flops=0), copy_call(n_bytes)))
         yield from timed(ready, sweep.is_hot)
+    except torch.OutOfMemoryError:  # the estimate was too low: this value ends, not the sweep
+        for provider in waiting:
+            yield replace(blank, provider=provider, reason="no_memory")
     finally:
         tensors = exact = ready = None
         torch.cuda.empty_cache()

@@ -23,8 +23,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy on Na
 
 WHERE = "cuda" if ON_GPU else "cpu"
 SMALL = Case(
-    n_rows=3, n_cols=70, block=64, heads=2, kv_heads=2, seq_q=40, seq_k=40, head_dim=16, mask="causal",
-    size_m=40, size_n=30, size_k=20,
+    n_rows=3, n_cols=70, block=64, size_m=40, size_n=30, size_k=20,
+    heads=2, kv_heads=2, seq_q=40, seq_k=40, head_dim=16, mask="causal",
 )  # fmt: skip
 DECODE = Case(heads=4, kv_heads=2, seq_q=1, seq_k=40, head_dim=16, block=64, n_splits=3)
 TUNABLE = [entry for entry in ALGORITHMS.values() if entry.configs]

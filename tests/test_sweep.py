@@ -7,10 +7,12 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from benchmarks import sweep, timing
 from benchmarks.operations import NAMES, OPERATIONS, at
 from benchmarks.sweep_choice import Limits, choose_landscape, choose_sweep, limits_from, text_of
+from benchmarks.sweep_results import SweepCase, SweepPoint
 from kernels.errors import InputError
 from kernels.inputs import Case
 from viz.locales import LANGUAGES, text
@@ -182,6 +184,30 @@ def test_the_gpu_waits_before_each_timed_call_and_the_wait_is_not_timed(cuda):
 def test_there_are_as_many_rounds_as_fit_the_flush_counted(cuda, ms, seconds, rounds):
     (found,) = timing.in_turns([cuda.call("a", ms)], seconds=seconds)
     assert found.n == rounds
+
+
+# Memory that runs out.
+
+
+@pytest.mark.parametrize("where", ["references.tensors_for", "timed"])
+def test_memory_that_runs_out_ends_a_value_and_not_the_sweep(monkeypatch, where):
+    def full(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (10**12, 10**12))
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    monkeypatch.setattr("benchmarks.sweep._start", lambda: 0.0)
+    monkeypatch.setattr("benchmarks.sweep.time.monotonic", lambda: 1.0)
+    monkeypatch.setattr("benchmarks.sweep.references.tensors_for", lambda *_: {})
+    monkeypatch.setattr("benchmarks.sweep.references.exact", lambda *_: ())
+    monkeypatch.setattr("benchmarks.sweep._ready", lambda entry, case, point, *_: (point, None))
+    monkeypatch.setattr("benchmarks.sweep.copy_call", lambda n_bytes: None)
+    monkeypatch.setattr(f"benchmarks.sweep.{where}", full)
+    case = SweepCase("softmax", "n_cols", (64, 128), Case(), ("ours", "torch"))
+    points = [one for one in sweep.sweep(case) if isinstance(one, SweepPoint)]
+    wanted = [(64, "ours"), (64, "torch"), (128, "ours"), (128, "torch")]
+    assert [(point.value, point.provider) for point in points] == wanted
+    assert {point.reason for point in points} == {"no_memory"}
 
 
 # A user's choice.
