@@ -9,7 +9,6 @@ python -m benchmarks launches --record --commit 1a2b3c4  where there is no git t
 from __future__ import annotations
 
 import argparse
-import datetime
 import sys
 from collections.abc import Iterable
 
@@ -49,22 +48,16 @@ def run(worker: Worker, device: Device, options: argparse.Namespace) -> int:
     if options.rows is not None or options.cols is not None:
         sizes = ((options.rows, options.cols),)
     cases = [launches.choose_launches(*size, options.dtype) for size in sizes]
-    commit = options.commit or recorded.this_commit() if options.record else ""
-    # Refused before a minute is spent.
-    if options.record and not recorded.COMMIT.fullmatch(commit):
-        print("Which commit is this? Give it as --commit, 7 to 40 hex digits.", file=sys.stderr)
-        return 2
-    if options.record and device.kind != "gpu":
-        print("Only a run on a GPU can be recorded, and there is none here.", file=sys.stderr)
-        return 1
+    commit, code = recorded.may_record(options, device)  # asked before a minute is spent
+    if code:
+        return code
     worst = 0
     for case in cases:
         runs, code = _measured(worker, case) if device.kind == "gpu" else ((), 0)
         worst = max(worst, code)
         print("\n".join(table(case, LaunchRun(case, device, runs))))
         if options.record and not code:
-            day = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
-            kept = LaunchRun(case, device, runs, day, commit, _command(case))
+            kept = LaunchRun(case, device, runs, recorded.today(), commit, _command(case))
             print(f"recorded in {recorded.write(kept)}")
     return worst
 

@@ -8,7 +8,6 @@ python -m benchmarks memory --record --commit 1a2b3c4   where there is no git to
 from __future__ import annotations
 
 import argparse
-import datetime
 import sys
 from collections.abc import Iterable
 
@@ -38,21 +37,16 @@ def add_to(commands) -> None:
 def run(worker: Worker, device: Device, options: argparse.Namespace) -> int:
     """Measure, or say what the formula gives, and return the exit code."""
     case = memory.choose_memory(options.heads, options.head_dim, options.dtype, options.mask)
-    commit = options.commit or recorded.this_commit() if options.record else ""
-    # Refused before minutes are spent.
-    if options.record and not recorded.COMMIT.fullmatch(commit):
-        print("Which commit is this? Give it as --commit, 7 to 40 hex digits.", file=sys.stderr)
-        return 2
-    if options.record and device.kind != "gpu":
-        print("Only a run on a GPU can be recorded, and there is none here.", file=sys.stderr)
-        return 1
-    points, code = [], 0
+    commit, code = recorded.may_record(options, device)  # asked before minutes are spent
+    if code:
+        return code
+    points = []
     if device.kind == "gpu":
         points, code = _measured(worker, case)
     print("\n".join(table(memory.lines(case, MemoryRun(case, device, tuple(points))), case)))
     if options.record and not code:
-        day = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
-        kept = MemoryRun(case, device, tuple(points), day, commit, _command(options))
+        about = recorded.today(), commit, _command(options)
+        kept = MemoryRun(case, device, tuple(points), *about)
         print(f"recorded in {recorded.write(kept)}")
     return code
 

@@ -7,9 +7,12 @@ damaged, edited into nonsense, or not ours is refused with a sentence, and nothi
 
 from __future__ import annotations
 
+import argparse
+import datetime
 import json
 import re
 import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -19,6 +22,7 @@ from benchmarks import recorded_launches, recorded_memory, recorded_sweeps
 from benchmarks.launches_results import LaunchCase, LaunchRun
 from benchmarks.memory_results import MemoryCase, MemoryRun
 from benchmarks.recorded_fields import COMMIT, Damaged, date, device, matching, names, word
+from benchmarks.results import Device
 from benchmarks.sweep_results import LandscapeCase, SweepCase, SweepRun
 from kernels.errors import InputError, shorten
 
@@ -199,6 +203,36 @@ def write(run: Run, folder: Path = FOLDER) -> Path:
     folder.mkdir(exist_ok=True)
     path.write_text(text, "utf-8")
     return path
+
+
+def may_record(options: argparse.Namespace, device: Device) -> tuple[str, int]:
+    """Return the commit to record under ``--record``, and an exit code that is 0 if it may be.
+
+    Why it may not is printed. Without ``--record`` there is no commit, and nothing to refuse.
+    """
+    if not options.record:
+        return "", 0
+    commit = known_commit(options)
+    if not commit:
+        return "", 2
+    if device.kind != "gpu":
+        print("Only a run on a GPU can be recorded, and there is none here.", file=sys.stderr)
+        return "", 1
+    return commit, 0
+
+
+def known_commit(options: argparse.Namespace) -> str:
+    """Return the commit that ``--commit`` or git says; "" where neither does, and say so."""
+    commit = options.commit or this_commit()
+    if COMMIT.fullmatch(commit):
+        return commit
+    print("Which commit is this? Give it as --commit, 7 to 40 hex digits.", file=sys.stderr)
+    return ""
+
+
+def today() -> str:
+    """Return the day, as it is recorded: "2026-11-29", of UTC."""
+    return datetime.datetime.now(datetime.timezone.utc).date().isoformat()
 
 
 def this_commit() -> str:

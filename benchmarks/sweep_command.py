@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import datetime
 import os
 import sys
 from collections.abc import Sequence
@@ -74,9 +73,9 @@ def run(worker: Worker, device: Device, options: argparse.Namespace) -> int:
     commit = ""
     # Refused before minutes are spent.
     if options.record or options.json:
-        commit = options.commit or recorded.this_commit()
-        if not recorded.COMMIT.fullmatch(commit):
-            return _refused("Which commit is this? Give it as --commit, 7 to 40 hex digits.", 2)
+        commit = recorded.known_commit(options)
+        if not commit:
+            return 2
     for file in filter(None, (options.json, options.csv)):
         if Path(file).is_dir() or not os.access(Path(file).absolute().parent, os.W_OK):
             return _refused(f"{file} cannot be written.", 2)
@@ -85,8 +84,7 @@ def run(worker: Worker, device: Device, options: argparse.Namespace) -> int:
     points, code = _measured(worker, case)
     if not points:
         return code or 1
-    day = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
-    measured = SweepRun(case, device, points, day, commit, command_of(case))
+    measured = SweepRun(case, device, points, recorded.today(), commit, command_of(case))
     print("\n".join(sweep_tables.table(measured)))
     if not code and any(point.reason in FAULTS and _is_ours(point) for point in points):
         code = 1
