@@ -111,8 +111,10 @@ def measure(case: Case, path: str | None, device: Device) -> SoftmaxResult:
     with quiet():
         taken = module.softmax_with_path(x, -1, path)
         ours = {"y": taken.y, "dx": torch.autograd.grad(taken.y, x, dy)[0]}
+        backward = {}
         for name in _within(paths.BACKWARD_PATHS, case) if path is None else ():
-            ours[f"dx, {name}"] = module.softmax_gradient(taken.y.detach(), dy, name)
+            gradient, backward[name] = module.gradient_with_path(taken.y.detach(), dy, name)
+            ours[f"dx, {name}"] = gradient
         wait(device)
         their_y = torch.softmax(x, -1)
         theirs = {"y": their_y, "dx": torch.autograd.grad(their_y, x, dy)[0]}
@@ -122,7 +124,8 @@ def measure(case: Case, path: str | None, device: Device) -> SoftmaxResult:
         for name in ours
     )
     planned = paths.plan(*_sizes(case, device), path).path
-    passed = taken.path == planned and not taken.is_copied and all(o.passed for o in outputs)
+    as_told = taken.path == planned and all(name == ran for name, ran in backward.items())
+    passed = as_told and not taken.is_copied and all(o.passed for o in outputs)
     verdict = "passed" if passed else "failed"
     return SoftmaxResult(case, path, planned, taken.path, taken.is_copied, outputs, verdict)
 

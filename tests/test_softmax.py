@@ -16,7 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels.fused_chain.autograd import softmax_plus_product
-from kernels.softmax.autograd import softmax, softmax_gradient, softmax_with_path
+from kernels.softmax.autograd import (
+    gradient_with_path,
+    softmax,
+    softmax_gradient,
+    softmax_with_path,
+)
 from kernels.softmax.paths import BACKWARD_PATHS, FORWARD, PATHS, plan, plan_backward
 from kernels.split_softmax.kernel import launch as split
 
@@ -41,6 +46,13 @@ def near(got, wanted, dtype="float32"):
     return torch.equal(got.isnan(), wanted.isnan()) and (
         not got.numel() or (got.double() - wanted).nan_to_num().abs().max().item() <= allowed
     )
+
+
+def along(x, path):
+    """softmax(x) along a path: the one that was told is the one that ran."""
+    taken = softmax_with_path(x, -1, path)
+    assert taken.path == path
+    return taken.y
 
 
 # Any dim, any rank.
@@ -92,9 +104,7 @@ def test_a_view_gives_what_its_copy_gives_and_says_if_it_was_copied():
 def test_a_path_that_is_told_is_taken_and_right(path, dtype):
     for n_cols in (1, 37, 100):
         x = random(3, n_cols, dtype=dtype)
-        taken = softmax_with_path(x, -1, path)
-        assert taken.path == path
-        assert near(taken.y, exact(x), dtype)
+        assert near(along(x, path), exact(x), dtype)
 
 
 def test_the_path_that_the_table_plans_is_the_path_that_ran():
@@ -110,7 +120,7 @@ def test_the_path_that_the_table_plans_is_the_path_that_ran():
 @settings(max_examples=15, deadline=None)
 def test_the_result_does_not_depend_on_the_path(n_cols, n_rows, seed):
     x = random(n_rows, n_cols, seed=seed)
-    results = [softmax(x, path=path) for path in PATHS]
+    results = [along(x, path) for path in PATHS]
     for other in results[1:]:
         assert (other - results[0]).abs().max().item() <= 1e-6
     assert (results[0].sum(-1) - 1).abs().max().item() <= 1e-6
@@ -132,7 +142,7 @@ def test_special_rows_are_torchs_on_every_path(path):
     rows = [[-inf] * 40, [1.0] * 39 + [inf], [nan] + [0.0] * 39, [-inf] * 39 + [2.0]]
     rows += [[inf] * 20 + [-inf] * 20, [0.0, -88.0, -100.0, -104.0] + [-inf] * 36]
     x = torch.tensor(rows, device=DEVICE)
-    got, wanted = softmax(x, path=path), torch.softmax(x, -1)
+    got, wanted = along(x, path), torch.softmax(x, -1)
     assert torch.equal(got.isnan(), wanted.isnan())
     assert (got - wanted).nan_to_num().abs().max().item() <= 1e-6
 
@@ -143,7 +153,7 @@ def test_a_million_small_terms_beside_a_large_one_are_not_lost():
     x[0, 0] = 0
     for path in ("online", "split"):
         # One term after the other would give 1.0, and be off by 0.015.
-        assert abs(softmax(x, path=path)[0, 0].item() - exact(x)[0, 0].item()) <= 5e-6
+        assert abs(along(x, path)[0, 0].item() - exact(x)[0, 0].item()) <= 5e-6
 
 
 # The table.
@@ -192,7 +202,16 @@ def test_the_gradient_is_float64s_on_every_path(path, dtype):
     y = torch.softmax(x, -1)
     wide, grad = y.double(), dy.double()
     wanted = wide * (grad - (wide * grad).sum(-1, keepdim=True))
-    assert near(softmax_gradient(y, dy, path), wanted, dtype)
+    dx, ran = gradient_with_path(y, dy, path)
+    assert ran == path
+    assert near(dx, wanted, dtype)
+
+
+@pytest.mark.parametrize("path", BACKWARD_PATHS)
+def test_a_backward_path_that_is_told_is_taken_at_every_length(path):
+    for n_cols in (1, 100, 1500, 5000):
+        y = torch.softmax(random(1, n_cols), -1)
+        assert gradient_with_path(y, random(1, n_cols, seed=1), path)[1] == path
 
 
 def test_the_gradient_by_hand():
@@ -311,13 +330,13 @@ def test_rows_far_apart_and_more_elements_than_32_bits_count():
     x = far.as_strided((3, 1000), (2**30, 1))  # a row stride of 2^30
     x.copy_(random(3, 1000, dtype="float16"))
     for path in PATHS:
-        assert near(softmax(x, path=path), exact(x), "float16")
+        assert near(along(x, path), exact(x), "float16")
     del x, far
     many = torch.zeros(2**20 + 3, 2048 + 8, dtype=torch.float16, device=DEVICE)  # 2^31 and more
     many[-1, -1] = 8
     wanted = exact(many[-1:])
     for path in PATHS:
-        assert near(softmax(many, path=path)[-1:], wanted, "float16"), path
+        assert near(along(many, path)[-1:], wanted, "float16"), path
     del many
     long = torch.zeros(1, 2**31 + 1000, dtype=torch.float16, device=DEVICE)
     long[0, -1] = 20  # e^20 = 4.85e8 beside 2.147e9 ones
@@ -331,7 +350,7 @@ def test_rows_far_apart_and_more_elements_than_32_bits_count():
 def test_more_rows_than_a_grids_second_dimension(n_rows):
     x = random(n_rows, 5)
     for path in PATHS if ON_GPU else ("rows",):
-        assert near(softmax(x, path=path)[-1:], exact(x[-1:]))
+        assert near(along(x, path)[-1:], exact(x[-1:]))
 
 
 # What is refused.

@@ -63,9 +63,17 @@ def softmax_gradient(y: torch.Tensor, dy: torch.Tensor, path: str | None = None)
     ``path`` tells ``rows``, ``single`` or ``blocks`` instead of choosing. Raises TypeError or
     ValueError, one sentence, for what cannot be computed.
     """
+    return gradient_with_path(y, dy, path)[0]
+
+
+def gradient_with_path(
+    y: torch.Tensor, dy: torch.Tensor, path: str | None = None
+) -> tuple[torch.Tensor, str]:
+    """Return what `softmax_gradient` does, and the path that the kernel's wrapper reports."""
     chosen = plan_backward(*y.shape, y.element_size(), _capability(y), path)
     launch = importlib.import_module(f"kernels.{BACKWARD_PATHS[chosen.path]}.kernel").launch
-    return launch(y, dy, **{"block": None, **chosen.settings}).outputs["dx"]
+    launched = launch(y, dy, **{"block": None, **chosen.settings})
+    return launched.outputs["dx"], launched.path
 
 
 def softmax(x: torch.Tensor, dim: int = -1, *, path: str | None = None) -> torch.Tensor:

@@ -171,15 +171,23 @@ BACKWARD: Mapping[int, tuple[Line, ...]] = {
     ),
 }
 
-# What a path takes where it was told and the table would not have chosen it.
-OTHERWISE = {
+# What a path takes where it was told and the table would not have chosen it, in rows of up to 4096
+# columns and in longer ones. A single backward is called rows from two rows a program on.
+TOLD_SHORT = {
+    "rows": SHORT,
+    "single": _warps(4),
+    "online": _block(1024, 4),
+    "split": _block(1024, 4),
+}
+TOLD_LONG = {
     "rows": SHORT,
     "single": _warps(32),
     "online": _block(16_384, 16),
     "split": _block(4096, 4),
-    "blocks": _block(16_384, 32),
 }
-OTHERWISE_SHORT = {"single": _warps(4), "online": _block(1024, 4), "split": _block(1024, 4)}
+PAIR = {"rows": 2, "num_warps": 8}
+BACKWARD_TOLD_SHORT = {"rows": PAIR, "single": _warps(4), "blocks": _block(16_384, 32)}
+BACKWARD_TOLD_LONG = {"rows": PAIR, "single": _warps(32), "blocks": _block(16_384, 32)}
 
 
 def plan(
@@ -194,7 +202,8 @@ def plan(
     ``capability`` is the GPU's, None where there is none. ``path`` tells the path instead of
     choosing. Raises ValueError for a path that does not exist.
     """
-    return _plan(FORWARD[itemsize, n_rows < FEW_ROWS], n_cols, itemsize, capability, path, PATHS)
+    told = TOLD_SHORT if n_cols <= 4096 else TOLD_LONG
+    return _plan(FORWARD[itemsize, n_rows < FEW_ROWS], n_cols, itemsize, capability, path, told)
 
 
 def plan_backward(
@@ -205,29 +214,33 @@ def plan_backward(
     path: str | None = None,
 ) -> Plan:
     """Return how dx of y, dy [n_rows, n_cols] is computed, as `plan` does for the forward."""
-    return _plan(BACKWARD[itemsize], n_cols, itemsize, capability, path, BACKWARD_PATHS)
+    told = BACKWARD_TOLD_SHORT if n_cols <= 4096 else BACKWARD_TOLD_LONG
+    return _plan(BACKWARD[itemsize], n_cols, itemsize, capability, path, told)
 
 
-def _plan(lines, n_cols, itemsize, capability, path, paths) -> Plan:
-    """Return the plan of the first line that holds ``n_cols``, or of the path that was told."""
-    if path is not None and path not in paths:
-        raise ValueError(f"path must be one of {', '.join(paths)}, got {path!r}.")
+def _plan(
+    lines: tuple[Line, ...],
+    n_cols: int,
+    itemsize: int,
+    capability: tuple[int, int] | None,
+    path: str | None,
+    told: Mapping[str, Mapping[str, int]],
+) -> Plan:
+    """Return the plan of the first line that holds ``n_cols``, or of the path that was told.
+
+    ``told`` has every path's settings for where the table does not choose it.
+    """
+    if path is not None and path not in told:
+        raise ValueError(f"path must be one of {', '.join(told)}, got {path!r}.")
     line = next(line for line in lines if n_cols <= line.up_to)
     if path not in (None, line.path):
-        told = f"The path was told; {_reason(line, itemsize, capability, 'the table says')}"
-        return Plan(path, _settings(_told(lines, path, n_cols), n_cols), told)
+        reason = f"The path was told; {_reason(line, itemsize, capability, 'the table says')}"
+        return Plan(path, _settings(told[path], n_cols), reason)
     settings = line.settings
     if line.unaligned and n_cols * itemsize % 16:
         settings = line.unaligned
     reason = _reason(line, itemsize, capability)
     return Plan(line.path, _settings(settings, n_cols), reason, line.measured, line.at)
-
-
-def _told(lines: tuple[Line, ...], path: str, n_cols: int) -> Mapping[str, int]:
-    """Return settings for a path that the table does not choose here."""
-    if n_cols <= 4096 and path in OTHERWISE_SHORT:
-        return OTHERWISE_SHORT[path]
-    return OTHERWISE[path]
 
 
 def _settings(settings: Mapping[str, int], n_cols: int) -> dict[str, int]:
