@@ -68,6 +68,24 @@ def check_power_of_two(name: str, value, high: int) -> None:
         raise ValueError(f"{name} must be a power of two from 1 to {high}, got {value}.")
 
 
+def check_one_block(n_cols: int, otherwise: str = "") -> None:
+    """Raise unless a row of ``n_cols`` fits one block; ``otherwise`` says what else there is."""
+    if n_cols > MAX_NUMEL:
+        raise ValueError(
+            f"a single block holds a row of up to {MAX_NUMEL} columns, got {n_cols}{otherwise}."
+        )
+
+
+def check_row_tile(rows: int, block: int, otherwise: str) -> None:
+    """Raise unless ``rows`` is a power of two and so many rows of ``block`` fit one program."""
+    check_power_of_two("rows", rows, MAX_NUMEL)
+    if rows * block > MAX_NUMEL:
+        raise ValueError(
+            f"rows x n_cols, rounded up to a power of two, must be at most {MAX_NUMEL}, got {rows} "
+            f"x {block}: use {otherwise} for longer rows."
+        )
+
+
 def output_tensor(out, like, shape: tuple[int, ...], *inputs, stored_as):
     """Return the tensor a kernel writes: ``out`` if it fits and overlaps no input, or a new one.
 

@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 
 from kernels.algorithm import Launch
-from kernels.checks import MAX_NUMEL, check_power_of_two, check_tensor
+from kernels.checks import check_row_tile, check_tensor
 from kernels.rows import caches, launch_rows
 
 TILE = 2048  # elements of a program's tile, unless told
@@ -91,12 +91,7 @@ def launch(
     n_rows, n_cols = x.shape
     block = triton.next_power_of_2(max(n_cols, 1))
     rows = rows_that_fit(n_cols) if rows is None else rows
-    check_power_of_two("rows", rows, MAX_NUMEL)
-    if rows * block > MAX_NUMEL:
-        raise ValueError(
-            f"rows x n_cols, rounded up to a power of two, must be at most {MAX_NUMEL}, got {rows} "
-            f"x {block}: use split_softmax or online_softmax for longer rows."
-        )
+    check_row_tile(rows, block, "split_softmax or online_softmax")
     return launch_rows(
         torch,
         rows_softmax_kernel,

@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 
 from kernels.algorithm import Launch
-from kernels.checks import MAX_NUMEL, check_power_of_two, check_tensor
+from kernels.checks import check_row_tile, check_tensor
 from kernels.rows import caches, launch_rows
 
 
@@ -84,12 +84,7 @@ def launch(
     check_tensor("y", y, 2, interpreted=INTERPRETED)
     n_rows, n_cols = y.shape
     block = triton.next_power_of_2(max(n_cols, 1))
-    check_power_of_two("rows", rows, MAX_NUMEL)
-    if rows * block > MAX_NUMEL:
-        raise ValueError(
-            f"rows x n_cols, rounded up to a power of two, must be at most {MAX_NUMEL}, got {rows} "
-            f"x {block}: use block_backward for longer rows."
-        )
+    check_row_tile(rows, block, "block_backward")
     return launch_rows(
         torch,
         single_backward_kernel,

@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 
 from kernels.algorithm import Launch
-from kernels.checks import MAX_NUMEL, check_tensor
+from kernels.checks import check_one_block, check_tensor
 from kernels.rows import caches, launch_rows
 
 
@@ -73,11 +73,7 @@ def launch(
     Raises TypeError or ValueError, one sentence, for what cannot be computed.
     """
     check_tensor("x", x, 2, interpreted=INTERPRETED)
-    if x.shape[1] > MAX_NUMEL:
-        raise ValueError(
-            f"a single block holds a row of up to {MAX_NUMEL} columns, got {x.shape[1]}: "
-            "use online_softmax for longer rows."
-        )
+    check_one_block(x.shape[1], ": use online_softmax for longer rows")
     return launch_rows(
         torch,
         single_softmax_kernel,
