@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.results import Progress
-from benchmarks.worker import JobFailed
+from benchmarks.worker import JobFailed, Worker
 from tests.fake_check import CPU
 
 ROOT = Path(__file__).parent.parent
@@ -59,6 +59,16 @@ def served(worker) -> Iterator[str]:
     page = app.serve(worker, "127.0.0.1", port)
     yield f"http://127.0.0.1:{port}"
     page.close()
+
+
+@contextmanager
+def served_without_torch(tmp_path_factory) -> Iterator[str]:
+    """Serve the page; its worker says at once that there is no GPU. Give the address."""
+    worker = Worker(environment=with_patched_device(tmp_path_factory.mktemp("cpu"), WITHOUT_TORCH))
+    worker.start()
+    with served(worker) as url:
+        yield f"{url}/"
+    worker.close()
 
 
 class FakeWorker:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import recorded
-from benchmarks.worker import Worker
 from tests.test_launches import RUN
-from tests.workers import WITHOUT_TORCH, served, with_patched_device
+from tests.workers import served_without_torch
 from viz.locales import text
 
 pytestmark = pytest.mark.browser
@@ -18,13 +17,10 @@ def address(tmp_path_factory):
     """An app with one recorded run, whose worker says at once that there is no GPU."""
     folder = tmp_path_factory.mktemp("recorded")
     recorded.write(RUN, folder)
-    worker = Worker(environment=with_patched_device(tmp_path_factory.mktemp("cpu"), WITHOUT_TORCH))
-    worker.start()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(recorded.read_all, "__defaults__", (folder,))
-        with served(worker) as url:
-            yield f"{url}/"
-    worker.close()
+        with served_without_torch(tmp_path_factory) as url:
+            yield url
 
 
 def test_the_tab_shows_a_recording_follows_its_controls_and_fits_a_phone(address, visit):

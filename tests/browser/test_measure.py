@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import recorded
-from benchmarks.worker import Worker
 from tests.test_measure import RUN
-from tests.workers import WITHOUT_TORCH, served, with_patched_device
+from tests.workers import served_without_torch
 from viz.locales import text
 
 pytestmark = pytest.mark.browser
@@ -16,13 +15,10 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     """An app with one recorded sweep, whose worker says at once that there is no GPU."""
-    worker = Worker(environment=with_patched_device(tmp_path_factory.mktemp("cpu"), WITHOUT_TORCH))
-    worker.start()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(recorded, "read_all", lambda *_: ([RUN], []))
-        with served(worker) as url:
-            yield f"{url}/"
-    worker.close()
+        with served_without_torch(tmp_path_factory) as url:
+            yield url
 
 
 def test_a_guess_opens_the_recorded_curve_and_a_mistake_loses_nothing(address, visit):

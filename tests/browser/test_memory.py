@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.worker import Worker
-from tests.workers import WITHOUT_TORCH, served, with_patched_device
+from tests.workers import served_without_torch
 from viz.locales import text
 
 pytestmark = pytest.mark.browser
@@ -14,11 +13,8 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     """An app whose worker says at once that there is no GPU."""
-    worker = Worker(environment=with_patched_device(tmp_path_factory.mktemp("cpu"), WITHOUT_TORCH))
-    worker.start()
-    with served(worker) as url:
-        yield f"{url}/"
-    worker.close()
+    with served_without_torch(tmp_path_factory) as url:
+        yield url
 
 
 def test_the_tab_follows_its_controls_refuses_in_a_sentence_and_fits_a_phone(address, visit):
