@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import threading
-import time
 
 import pytest
 
@@ -111,8 +110,11 @@ def test_what_is_said_of_tiles_reaches_the_case(fake_worker, capsys):
 
 
 def test_a_matrix_is_shared_out_and_reported_in_order(fake_worker, monkeypatch, capsys, tmp_path):
+    begun = threading.Barrier(3)  # or one worker could be done before the next begins
+
     def run(self, job, time_limit_s=None):
-        time.sleep(0.002)  # or one worker would be done before the next begins
+        if all(worker is not self for worker, _ in FakeWorker.jobs):
+            begun.wait(timeout=60)
         return original(self, job)
 
     original = FakeWorker.run
