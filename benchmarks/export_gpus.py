@@ -1,4 +1,4 @@
-"""The GPUs that a kernel can be exported for, and what each allows a launch."""
+"""The GPUs that a kernel can be exported for: what each allows a launch, and holds of programs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,17 @@ class Gpu:
     names       GPUs that have it
     max_shared  bytes of shared memory that one block may ask for
     n_sms       multiprocessors of the first of ``names``: what a grid that fits the GPU counts
+    sm_warps, sm_programs, sm_shared    warps, programs and bytes of shared memory that one
+                multiprocessor holds at once
     """
 
     sm: int
     names: tuple[str, ...]
     max_shared: int
     n_sms: int
+    sm_warps: int
+    sm_programs: int
+    sm_shared: int
 
     @property
     def label(self) -> str:
@@ -29,12 +34,12 @@ class Gpu:
 
 # CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
 GPUS = (
-    Gpu(80, ("A100",), 163 * 1024, 108),
-    Gpu(86, ("A10", "RTX 3090"), 99 * 1024, 72),
-    Gpu(89, ("L4", "L40S", "RTX 4090"), 99 * 1024, 58),
-    Gpu(90, ("H200", "H100"), 227 * 1024, 132),
-    Gpu(100, ("B200",), 227 * 1024, 148),
-    Gpu(120, ("RTX 5090",), 99 * 1024, 170),
+    Gpu(80, ("A100",), 163 * 1024, 108, 64, 32, 164 * 1024),
+    Gpu(86, ("A10", "RTX 3090"), 99 * 1024, 72, 48, 16, 100 * 1024),
+    Gpu(89, ("L4", "L40S", "RTX 4090"), 99 * 1024, 58, 48, 24, 100 * 1024),
+    Gpu(90, ("H200", "H100"), 227 * 1024, 132, 64, 32, 228 * 1024),
+    Gpu(100, ("B200",), 227 * 1024, 148, 64, 32, 228 * 1024),
+    Gpu(120, ("RTX 5090",), 99 * 1024, 170, 48, 24, 100 * 1024),
 )
 
 

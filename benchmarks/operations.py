@@ -56,6 +56,16 @@ _SOFTMAXES = ("ours", "rows", "single", "online", "split", "safe", "torch", "com
 _SDPA = ("sdpa_flash", "sdpa_cudnn", "sdpa_efficient", "sdpa_math")
 _FOUND = ("liger", "quack")
 
+# By provider of "caches": the modifiers of the load and of the store; "ours" has none.
+CACHES: Mapping[str, tuple[str, str]] = {
+    "load_ca": (".ca", ""),
+    "load_cg": (".cg", ""),
+    "store_wb": ("", ".wb"),
+    "store_cs": ("", ".cs"),
+    "ca_wb": (".ca", ".wb"),
+    "ca_cs": (".ca", ".cs"),
+}
+
 _ALL = (
     Operation("softmax", "online_softmax", (*_SOFTMAXES, *_FOUND), ROW_AXES),
     Operation(
@@ -65,6 +75,8 @@ _ALL = (
         ROW_AXES,
         is_backward=True,
     ),
+    # Our single-block softmax as it is, and with cache modifiers: claim C19.
+    Operation("caches", "single_softmax", ("ours", *CACHES), ROW_AXES),
     Operation("add", "vector_add", ("ours", "torch"), ROW_AXES),
     Operation("chain", "fused_chain", ("ours", "torch", "compile"), ROW_AXES),
     Operation("matmul", "matmul", ("ours", "torch"), ("size",)),
@@ -86,6 +98,12 @@ NAMES = {
     "split": "Blockwise split",
     "safe": "Blockwise three passes",
     "blocks": "Blockwise blocks",
+    "load_ca": "Blockwise load .ca",
+    "load_cg": "Blockwise load .cg",
+    "store_wb": "Blockwise store .wb",
+    "store_cs": "Blockwise store .cs",
+    "ca_wb": "Blockwise .ca and .wb",
+    "ca_cs": "Blockwise .ca and .cs",
     "three": "Blockwise three stages",
     "flash": "Blockwise flash",
     "torch": "torch eager",

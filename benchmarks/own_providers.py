@@ -10,6 +10,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from benchmarks.operations import CACHES
 from kernels import ALGORITHMS
 from kernels.algorithm import Algorithm
 from kernels.inputs import Case
@@ -57,10 +58,12 @@ def own_settings(
     return _launch_tiles(entry.name, tensors, tiles, options)
 
 
-def _launch_rows(name: str, inputs: list, settings: Mapping[str, int], output: str) -> Call:
-    """Return a launch of a kernel on rows with these settings."""
+def _launch_rows(
+    name: str, inputs: list, settings: Mapping[str, int], output: str, **modifiers: str
+) -> Call:
+    """Return a launch of a kernel on rows with these settings, and cache modifiers if any."""
     launch = importlib.import_module(f"kernels.{name}.kernel").launch
-    options = {"block": None, **settings}
+    options = {"block": None, **settings, **modifiers}
     try:
         first = launch(*inputs, **options)
     except ValueError as error:
@@ -91,6 +94,18 @@ def _softmax(provider: str, case: Case, tensors: Tensors) -> Call:
 
 # Longer rows take a minute and more to compile for one program, and spill.
 MAX_WHOLE_ROW = 131_072
+
+
+def _caches(provider: str, case: Case, tensors: Tensors) -> Call:
+    """Return our single-block softmax with a provider's cache modifiers."""
+    x = tensors["x"]
+    if x.shape[1] > MAX_WHOLE_ROW:
+        raise Unavailable("too_long", f"{MAX_WHOLE_ROW}")
+    load_cache, store_cache = CACHES.get(provider, ("", ""))
+    settings = plan(*x.shape, x.element_size(), _capability(x), "single").settings
+    return _launch_rows(
+        PATHS["single"], [x], settings, "y", load_cache=load_cache, store_cache=store_cache
+    )
 
 
 def _softmax_backward(provider: str, case: Case, tensors: Tensors) -> Call:
@@ -181,6 +196,7 @@ def _launch_tiles(name: str, tensors: Tensors, tiles: Tiles, options: Mapping[st
 OURS: Mapping[str, Callable[[str, Case, Tensors], Call]] = {
     "softmax": _softmax,
     "softmax_backward": _softmax_backward,
+    "caches": _caches,
     "add": _add,
     "chain": _chain,
     "matmul": _matmul,

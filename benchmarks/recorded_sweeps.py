@@ -14,6 +14,7 @@ from dataclasses import asdict, fields
 from functools import cache
 
 from benchmarks import sweep_choice
+from benchmarks.gpu_state import SLOWED
 from benchmarks.operations import OPERATIONS
 from benchmarks.recorded_fields import Damaged, matching, names, number, one_of, rows, whole, word
 from benchmarks.sweep import COPY, point_case
@@ -36,7 +37,9 @@ MAX_S = 1e5
 MAX_GB_PER_S = 20_000
 MAX_TFLOP_PER_S = 20_000
 PATH = re.compile(r"[a-z][a-z_ ]{0,39}")
-RESOURCES = {"registers": 1024, "spills": 2**20, "shared_bytes": 2**20}
+RESOURCES = {"registers": 1024, "spills": 2**20, "shared_bytes": 2**20, "warps": 64}
+# Of the GPU after the last call, the least and the most.
+STATE = {"clock_mhz": (1, 10_000), "temperature_c": (0, 200)}
 TIMES = ("median_ms", "p20_ms", "p80_ms")
 
 BLANK = {one.name: getattr(SweepPoint("", 0), one.name) for one in fields(SweepPoint)}
@@ -228,6 +231,7 @@ def _point(where: str, given: object, known: tuple[str, ...]) -> SweepPoint:
         "reason": one_of(spot.format("reason"), one["reason"], ("", *REASONS)),
         "settings": _settings(spot.format("settings"), one["settings"]),
     }
+    kept["slowed"] = one_of(spot.format("slowed"), one["slowed"], ("", *dict(SLOWED)))
     for name in ("message", "path"):
         if one[name] != "":
             kept[name] = word(spot.format(name), one[name], MAX_MESSAGE)
@@ -238,8 +242,7 @@ def _point(where: str, given: object, known: tuple[str, ...]) -> SweepPoint:
         "n_outliers": 10**6, "n_bytes": 2**50, "flops": 10**17,
     }.items():  # fmt: skip
         kept[name] = whole(spot.format(name), one[name], 0, most)
-    for name, most in (*RESOURCES.items(), ("clock_mhz", 10_000)):
-        least = 1 if name == "clock_mhz" else 0
+    for name, (least, most) in (*((name, (0, n)) for name, n in RESOURCES.items()), *STATE.items()):
         got = one[name]
         kept[name] = got if got is None else whole(spot.format(name), got, least, most)
     for name, most in (("first_s", MAX_S), ("allowed", 1e6)):
@@ -273,8 +276,9 @@ def _times(where: str, one: Mapping) -> dict[str, object]:
     if not kept["p20_ms"] <= kept["median_ms"] <= kept["p80_ms"]:
         raise Damaged(f"{where}.median_ms", kept["median_ms"])
     whole(f"{where}.n", one["n"], 1, 10**6)
-    if one["graph_us"] is not None:
-        kept["graph_us"] = number(f"{where}.graph_us", one["graph_us"], 1e-2, MAX_MS * 1e3)
+    for name in ("graph_us", "wall_us"):
+        if one[name] is not None:
+            kept[name] = number(f"{where}.{name}", one[name], 1e-2, MAX_MS * 1e3)
     return kept
 
 
@@ -282,7 +286,7 @@ def _check_meaning(where: str, point: SweepPoint, given: Mapping) -> None:
     """Raise Damaged if the fields contradict each other, or say what no GPU does."""
     wrong = ""
     if point.reason:
-        without = (*TIMES, "n", "n_outliers", "graph_us", "clock_mhz")
+        without = (*TIMES, "n", "n_outliers", "graph_us", "wall_us", "slowed", *STATE)
         wrong = next((name for name in without if name in given), "")
     elif point.message:
         wrong = "message"

@@ -18,6 +18,7 @@ from functools import partial
 from benchmarks import references, timing
 from benchmarks.device import probe
 from benchmarks.failures import classify, clean
+from benchmarks.gpu_state import gpu_state
 from benchmarks.operations import OPERATIONS, at
 from benchmarks.own_providers import Call, Unavailable, own_settings
 from benchmarks.providers import make
@@ -33,7 +34,8 @@ from kernels.tuning import sift
 
 ENOUGH_BYTES = 2**29  # of traffic, where rows are not told: several times an L2 cache
 MOST_ROWS = 2**22
-SECONDS_A_POINT = 1.0
+SECONDS_A_POINT = 1.0  # of all providers at a value together
+SECONDS_A_SETTING = 0.25  # of a landscape, which has a hundred
 COPY = "copy"
 
 
@@ -171,22 +173,15 @@ def _ready(
         return replace(point, reason="failed", message=clean(str(error))[:200])
 
 
-def timed(ready: list[tuple[SweepPoint, Call]], is_hot: bool) -> Iterator[SweepPoint]:
+def timed(
+    ready: list[tuple[SweepPoint, Call]], is_hot: bool = False, seconds: float = SECONDS_A_POINT
+) -> Iterator[SweepPoint]:
     """Yield the points with their times, all calls in turns."""
-    import torch
-
     with quiet():
-        times = timing.in_turns(
-            [call.run for _, call in ready], seconds=SECONDS_A_POINT, is_hot=is_hot
-        )
-        clock = clock_mhz()
+        times = timing.in_turns([call.run for _, call in ready], seconds=seconds, is_hot=is_hot)
+        state = gpu_state()
         for (point, call), found in zip(ready, times, strict=True):
-            graph_us = None
-            if found.median_ms * 1e3 < SHORT_US and not is_hot:
-                try:
-                    graph_us = timing.from_graph(call.run)
-                except RuntimeError:  # a call that cannot be captured has only the other time
-                    torch.cuda.synchronize()
+            is_short = found.median_ms * 1e3 < SHORT_US and not is_hot
             yield replace(
                 point,
                 median_ms=found.median_ms,
@@ -194,9 +189,21 @@ def timed(ready: list[tuple[SweepPoint, Call]], is_hot: bool) -> Iterator[SweepP
                 p80_ms=found.p80_ms,
                 n=found.n,
                 n_outliers=found.n_outliers,
-                graph_us=graph_us,
-                clock_mhz=clock,
+                **(_short(call) if is_short else {}),
+                **state._asdict(),
             )
+
+
+def _short(call: Call) -> dict[str, float | None]:
+    """Return how long a short call takes without the host, and for who waits for it."""
+    import torch
+
+    try:
+        graph_us = timing.from_graph(call.run)
+    except RuntimeError:  # a call that cannot be captured has only the other times
+        torch.cuda.synchronize()
+        graph_us = None
+    return {"graph_us": graph_us, "wall_us": timing.wall(call.run)}
 
 
 def copy_call(n_bytes: int) -> Call:
@@ -209,24 +216,16 @@ def copy_call(n_bytes: int) -> Call:
 
 
 def resources(compiled: object | None) -> dict[str, int | None]:
-    """Return a compiled kernel's registers, spills and shared memory, None where not known."""
+    """Return a compiled kernel's registers, spills, shared memory and warps; None: not known."""
     if compiled is None:
         return {}
+    about = getattr(compiled, "metadata", None)
     return {
         "registers": getattr(compiled, "n_regs", None),
         "spills": getattr(compiled, "n_spills", None),
-        "shared_bytes": getattr(getattr(compiled, "metadata", None), "shared", None),
+        "shared_bytes": getattr(about, "shared", None),
+        "warps": getattr(about, "num_warps", None),
     }
-
-
-def clock_mhz() -> int | None:
-    """Return the multiprocessors' clock now, None where the driver does not say."""
-    import torch
-
-    try:
-        return int(torch.cuda.clock_rate())
-    except Exception:  # needs a library of the driver's that is not everywhere
-        return None
 
 
 # Landscapes: one size, every setting of our own kernel.
@@ -249,7 +248,7 @@ def landscape(case: LandscapeCase) -> Iterator[Progress | SweepPoint]:
         yield replace(blank, settings=dict(each.settings), reason="unfit", message=each.reason)
     tensors = references.tensors_for(entry, case.sizes)
     exact = references.exact(entry, case.sizes, tensors)
-    yield from timed([(replace(blank, provider=COPY, flops=0), copy_call(n_bytes))], False)
+    yield from timed([(replace(blank, provider=COPY, flops=0), copy_call(n_bytes))])
     for number, config in enumerate(kept):
         if time.monotonic() - began > case.budget_s:
             yield Progress("sweep_over", {"n": number, "of": len(kept)})
@@ -263,5 +262,6 @@ def landscape(case: LandscapeCase) -> Iterator[Progress | SweepPoint]:
             yield replace(found, settings=settings)
         else:
             point, call = found
-            yield from timed([(replace(point, settings=settings), call)], False)
+            ready = [(replace(point, settings=settings), call)]
+            yield from timed(ready, seconds=SECONDS_A_SETTING)
     torch.cuda.empty_cache()

@@ -62,13 +62,17 @@ class SweepPoint:
     n           calls that count; ``n_outliers`` more took over twice the median, and count too
     graph_us    the median of the call replayed from a captured graph, so without the host's share;
                 None where that was not asked (the call is long) or could not be captured
+    wall_us     the median of what a caller waits for the call, launch and answer included; of short
+                calls only
     first_s     the first call: compiling, tuning, choosing. Never part of a time
     n_bytes, flops  of the operation: each input read once and each output written once
     error, allowed  the largest error against float64, and the largest that is timed at all
     path        the path that ran, where there are several
     settings    blocks, warps, stages, where they are a choice
-    registers, spills, shared_bytes     of a thread, a thread and a program, of a kernel of ours
-    clock_mhz   of the multiprocessors after the last call, None where it cannot be read
+    registers, spills, shared_bytes, warps  of a thread, a thread, a program and a program, of a
+                kernel of ours
+    clock_mhz, temperature_c    of the GPU after the last call, None where they cannot be read
+    slowed      what held its clock down then, a key of ``measure.slowed.``; "" for nothing known
     reason      why there is no time: a key of ``measure.why.``, and ``message`` its details
     """
 
@@ -81,6 +85,7 @@ class SweepPoint:
     n: int = 0
     n_outliers: int = 0
     graph_us: float | None = None
+    wall_us: float | None = None
     first_s: float = 0.0
     n_bytes: int = 0
     flops: int = 0
@@ -91,7 +96,10 @@ class SweepPoint:
     registers: int | None = None
     spills: int | None = None
     shared_bytes: int | None = None
+    warps: int | None = None
     clock_mhz: int | None = None
+    temperature_c: int | None = None
+    slowed: str = ""
     reason: str = ""
     message: str = ""
 

@@ -177,6 +177,12 @@ def doubts(run: SweepRun) -> Iterable[str]:
     short = [f"{name(p)} {p.graph_us:.1f} us" for p in timed if p.graph_us is not None]
     if short:
         yield f"under {SHORT_US:.0f} us, the same from a captured graph: {', '.join(short)}"
+    waits = [f"{name(p)} {p.wall_us:.1f} us" for p in timed if p.wall_us is not None]
+    if waits:
+        yield f"what a caller waits for these, the launch included: {', '.join(waits)}"
+    for word in dict.fromkeys(point.slowed for point in timed if point.slowed):
+        where = [name(point) for point in timed if point.slowed == word]
+        yield f"the clock was held down by {word}: {', '.join(where)}"
     clocks = [point.clock_mhz for point in timed if point.clock_mhz]
     if clocks and min(clocks) < (1 - CLOCK_DROP) * max(clocks):
         drop = 1 - min(clocks) / max(clocks)

@@ -9,6 +9,7 @@ before and not counted.
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -138,6 +139,25 @@ def from_graph(call: Callable[[], object], n: int = 20) -> float:
         graph.replay()
         torch.cuda.synchronize()
         times.append(events[0].elapsed_time(events[1]) * 1e3)
+    return statistics.median(times)
+
+
+def wall(call: Callable[[], object], n: int = 20) -> float:
+    """Return the median microseconds that a caller waits for a call, the cache cold.
+
+    From before the launch until the GPU is done: what the host does is part of it.
+    """
+    import torch
+
+    flush = torch.empty(flush_bytes(torch), dtype=torch.uint8, device="cuda")
+    times = []
+    for _ in range(n):
+        flush.zero_()
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        call()
+        torch.cuda.synchronize()
+        times.append((time.perf_counter() - began) * 1e6)
     return statistics.median(times)
 
 

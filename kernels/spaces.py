@@ -6,6 +6,8 @@ lie in shared memory, once for every stage of the pipeline; what is computed lie
 
 from __future__ import annotations
 
+from itertools import product
+
 from kernels.attention import AttentionShape
 from kernels.product import MatmulShape
 from kernels.tiles import next_power_of_two, padded
@@ -51,33 +53,57 @@ def whole_rows(n_inputs: int, *, several: bool = False):
     return configs
 
 
-def attention(n_accumulators: int):
-    """Return the space of an attention kernel that keeps so many [BLOCK, head_dim] sums."""
+def _tiled(blocks_m: tuple[int, ...], blocks_n: tuple[int, ...], needs) -> list[Config]:
+    """Return every pair of blocks with every number of warps and stages.
 
-    def configs(shape: AttentionShape) -> list[Config]:
-        width, item = padded(shape.head_dim), shape.itemsize
-        found = []
-        for block_m in (32, 64, 128):
-            for block_n in (32, 64, 128):
-                for warps in (4, 8):
-                    for stages in (1, 2, 3):
-                        streamed = 2 * block_n * width * item * stages
-                        found.append(
-                            Config(
-                                {
-                                    "block_m": block_m,
-                                    "block": block_n,
-                                    "num_warps": warps,
-                                    "num_stages": stages,
-                                },
-                                shared_bytes=block_m * width * item + streamed,
-                                values=n_accumulators * max(block_m, block_n) * width
-                                + block_m * block_n,
-                            )
-                        )
-        return found
+    ``needs`` takes (block_m, block_n, stages) and returns bytes of shared memory, and values.
+    """
+    found = []
+    for block_m, block_n, warps, stages in product(blocks_m, blocks_n, (4, 8), (1, 2, 3)):
+        shared_bytes, values = needs(block_m, block_n, stages)
+        settings = {"block_m": block_m, "block": block_n, "num_warps": warps, "num_stages": stages}
+        found.append(Config(settings, shared_bytes, values))
+    return found
 
-    return configs
+
+def attention(shape: AttentionShape) -> list[Config]:
+    """Return the space of attention's forward: q stays, k and v stream."""
+    width = padded(shape.head_dim)
+
+    def needs(block_m: int, block_n: int, stages: int) -> tuple[int, int]:
+        rows = block_m + 2 * block_n * stages
+        return rows * width * shape.itemsize, block_m * (width + block_n)
+
+    return _tiled((64, 128, 256), (32, 64, 128, 256), needs)
+
+
+def attention_backward(shape: AttentionShape) -> list[Config]:
+    """Return the space of the backward: k and v stay while q and do stream, and the reverse."""
+    width = padded(shape.head_dim)
+
+    def needs(block_m: int, block_n: int, stages: int) -> tuple[int, int]:
+        stays, streams = max(block_m, block_n), min(block_m, block_n)
+        rows = 2 * stays + 2 * streams * stages
+        values = 2 * block_n * width + 2 * block_m * block_n
+        return rows * width * shape.itemsize, values
+
+    return _tiled((32, 64, 128), (32, 64, 128), needs)
+
+
+def decode(shape: AttentionShape) -> list[Config]:
+    """Return the space of split-KV attention: how many splits share the keys, in which blocks."""
+    width, item = padded(shape.head_dim), shape.itemsize
+    block_m = padded(shape.tiles.block_m)
+    return [
+        Config(
+            {"block": block, "n_splits": n_splits, "num_warps": warps, "num_stages": stages},
+            shared_bytes=(block_m + 2 * block * stages) * width * item,
+            values=block_m * (width + block),
+        )
+        for block, n_splits, warps, stages in product(
+            (32, 64, 128), (1, 4, 16, 32, 64), (2, 4), (2, 3)
+        )
+    ]
 
 
 def matmul(shape: MatmulShape) -> list[Config]:

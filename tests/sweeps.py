@@ -45,11 +45,12 @@ CASE = choose_sweep("add", "256,1024", n_rows=1000, limits=WIDE)
 # 3 x 1000 x 256 x 2 bytes are 1.536 MB: 1 us would be 1536 GB/s.
 POINTS = (
     timed(CASE, "ours", 256, 2.0, path="blocks", settings={"block": 1024, "num_warps": 4},
-          registers=32, spills=0, shared_bytes=0, graph_us=1.25),
+          registers=32, spills=0, shared_bytes=0, warps=4, graph_us=1.25, wall_us=40.5,
+          temperature_c=41),
     timed(CASE, "torch", 256, 3.0, n_outliers=2),
     timed(CASE, "copy", 256, 1.0),
     missing(CASE, "torch", 1024, "refused", "it does not want to"),
-    timed(CASE, "ours", 1024, 4.0, clock_mhz=1800),
+    timed(CASE, "ours", 1024, 4.0, clock_mhz=1800, slowed="power"),
     timed(CASE, "copy", 1024, 3.9, clock_mhz=1800),
 )  # fmt: skip
 RUN = SweepRun(CASE, GPU, POINTS, "2026-01-02", "0123456", "python -m benchmarks sweep …")

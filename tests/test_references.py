@@ -43,15 +43,19 @@ def test_a_kernel_passes_and_what_is_wrong_in_one_element_does_not(entry):
     exact = references.exact(entry, SMALL, tensors)
     call = own_settings(entry, SMALL, tensors, one_setting(entry))
     with torch.no_grad():
-        output = call.run()
-    error, allowed = references.check(entry, SMALL, exact, output)
+        outputs = call.run()
+    error, allowed = references.check(entry, SMALL, exact, outputs)
     assert 0 < error <= allowed
-    spoiled = output.clone()
-    spoiled.view(-1)[5] += 10 * allowed
-    error, allowed = references.check(entry, SMALL, exact, spoiled)
-    assert error > allowed
-    spoiled.view(-1)[5] = math.nan
-    assert references.check(entry, SMALL, exact, spoiled)[0] == math.inf
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    for k, output in enumerate(outputs):
+        spoiled = output.clone()
+        others = outputs[:k], outputs[k + 1 :]
+        spoiled.view(-1)[5] += 100 * allowed
+        error, most = references.check(entry, SMALL, exact, (*others[0], spoiled, *others[1]))
+        assert error > most
+        spoiled.view(-1)[5] = math.nan
+        error, _ = references.check(entry, SMALL, exact, (*others[0], spoiled, *others[1]))
+        assert error == math.inf
 
 
 OURS_OF = [

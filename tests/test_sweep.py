@@ -177,6 +177,12 @@ def test_the_gpu_waits_before_each_timed_call_and_the_wait_is_not_timed(cuda):
     assert cuda.log[2 * timing.N_WARM :] == ["flush", "wait", "a"] * 2
 
 
+def test_what_a_caller_waits_is_the_call_and_not_the_flush(cuda, monkeypatch):
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: cuda.now / 1e3)
+    assert timing.wall(cuda.call("a", 0.05), n=3) == pytest.approx(50)  # us
+    assert cuda.log == ["flush", "a"] * 3
+
+
 @pytest.mark.parametrize(
     ("ms", "seconds", "rounds"),
     [(50.0, 3.0, 20), (1e6, 1.0, timing.FEWEST), (1.0, 1e3, timing.MOST)],
@@ -333,7 +339,8 @@ def test_a_landscape_is_one_size_with_its_rows():
     assert choose_landscape("attention", 512, mask="causal").sizes.seq_k == 512
     for operation, n in (("sort", 1), ("softmax", 0), ("softmax", "1,2"), ("attention", 2**16)):
         assert refusal(choose_landscape, operation, n)
-    assert "has no settings to tune" in refusal(choose_landscape, "decode", 4096)
+    decoding = choose_landscape("decode", 4096, head_dim=128).sizes
+    assert (decoding.seq_q, decoding.seq_k, decoding.head_dim) == (1, 4096, 128)
 
 
 def test_a_public_page_may_set_its_limits():

@@ -64,12 +64,15 @@ def test_a_sweep_is_printed_with_the_copy_first(shell):
     assert "torch eager at 256: 2 of 60 calls took over twice the median" in out
     assert "the clock fell by 9%, from 1980 to 1800 MHz at 1024" in out
     assert "under 20 us, the same from a captured graph: Blockwise at 256 1.2 us" in out
+    assert "the launch included: Blockwise at 256 40.5 us" in out
+    assert "the clock was held down by power: Blockwise at 1024" in out
     assert "[1/2] N 256: Blockwise 768 GB/s, 2.0 us, first call 1.5 s" in err
     assert "[2/2] N 1024: torch eager: it refuses these sizes" in err
 
 
 def test_nothing_is_said_against_a_run_without_doubts(shell):
-    calm = [replace(p, n_outliers=0, graph_us=None, clock_mhz=1900) for p in POINTS if not p.reason]
+    nothing = {"n_outliers": 0, "graph_us": None, "wall_us": None, "slowed": "", "clock_mhz": 1900}
+    calm = [replace(point, **nothing) for point in POINTS if not point.reason]
     _, out, *_ = shell(COMMAND, *answers(calm))
     assert not any(word in out for word in ("clock", "twice", "launch", "\n-"))
     slightly = [replace(p, clock_mhz=1900 if p.value == 256 else 1810) for p in calm]

@@ -63,5 +63,5 @@ ENTRY = Algorithm(
     min_bytes=attention.min_bytes,
     flops=attention.flops,
     torch_expression="scaled_dot_product_attention(q, k, v)",
-    configs=spaces.attention(1),
+    configs=spaces.attention,
 )

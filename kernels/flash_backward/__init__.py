@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from kernels import attention
+from kernels import attention, spaces
 from kernels.algorithm import Algorithm, Grid, Line, Stanza
 from kernels.attention import AttentionShape
 from kernels.flash_backward.mirror import trace
@@ -122,5 +122,6 @@ ENTRY = Algorithm(
     naive_bytes=naive_bytes,
     min_bytes=min_bytes,
     flops=flops,
+    configs=spaces.attention_backward,
     torch_expression="torch.autograd.grad(scaled_dot_product_attention(q, k, v), (q, k, v), do)",
 )

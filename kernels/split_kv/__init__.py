@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernels import attention, flash_attention
+from kernels import attention, flash_attention, spaces
 from kernels.algorithm import Algorithm, Grid, Line, Stanza
 from kernels.attention import AttentionShape
 from kernels.split_kv.mirror import trace
@@ -105,5 +105,6 @@ ENTRY = Algorithm(
     naive_bytes=attention.naive_bytes,
     min_bytes=attention.min_bytes,
     flops=attention.flops,
+    configs=spaces.decode,
     torch_expression="scaled_dot_product_attention(q, k, v)",
 )
