@@ -39,6 +39,7 @@ CONSTEXPRS = {
     "STORE_CACHE": "",
     "GROUP_M": 4,
     "IS_CAUSAL": True,
+    "SIZE_STEP": 16,
     "PRECISION": "ieee",
     "BF16_BY_HAND": False,
     "k_desc": None,

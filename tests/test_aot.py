@@ -23,6 +23,7 @@ from benchmarks.export_record import dimensions_of
 from benchmarks.messages import JobFailed
 from kernels import ALGORITHMS
 from kernels.errors import InputError
+from kernels.inputs import Case
 from kernels.tile_inputs import tiles_of
 from tests import cubin, cuda_driver
 from viz.locales import text
@@ -54,6 +55,9 @@ def answers():
     """Give what every algorithm exports for an H200, and one that cannot fit: one child for all."""
     gpu = choose_gpu("H200")
     jobs = {name: ExportJob(name, case_of(name, *ODD), gpu) for name in ALGORITHMS}
+    sizes = {"size_m": 512, "size_n": 256, "size_k": 128}
+    even = Case(dtype="bfloat16", **sizes, block_m=128, block=128, block_k=64)
+    jobs["even product"] = ExportJob("matmul", even, gpu)
     jobs["too small"] = ExportJob(TINY, jobs[TINY].case, replace(gpu, max_shared=4))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRITON_INTERPRET", "1")  # as where the page's own worker interprets
@@ -164,6 +168,13 @@ def test_kernels_that_hand_on_a_tensor_name_it_alike(answers):
 def test_a_tma_path_that_is_not_exported_is_said(answers):
     assert "pointers" in answers["flash_attention"][0].facts["notes"]
     assert not answers["matmul"][0].facts["notes"]
+
+
+@needs_triton
+def test_a_product_of_sizes_that_16_divides_is_read_16_bytes_at_a_time(answers):
+    (kernel,) = answers["even product"]
+    copies = re.findall(r"cp\.async\.\w+\.shared\.global[^;]*, 0x([0-9a-f]+)", kernel.ptx)
+    assert set(copies) == {"10"} and "ld.global.b16" not in kernel.ptx
 
 
 @needs_triton

@@ -11,6 +11,7 @@ Source: Triton's tutorial on matrix multiplication, for the grouped order.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import torch
@@ -33,7 +34,7 @@ def grouped(pid, n_blocks_m, n_blocks_n, GROUP_M: tl.constexpr):
     return first + pid % per_group % height, pid % per_group // height
 
 
-# A length of 1, or one that 16 divides, is no reason to compile again.
+# A length of 1 is no reason to compile again; what 16 divides is told by SIZE_STEP.
 @triton.jit(do_not_specialize=["size_m", "size_n", "size_k", "heads", "group"])
 def matmul_kernel(
     a_ptr, b_ptr, c_ptr,
@@ -45,10 +46,14 @@ def matmul_kernel(
     stride_cb, stride_ch, stride_cm, stride_cn,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
     IS_CAUSAL: tl.constexpr,  # entries right of the diagonal, aligned bottom-right, become -inf
+    SIZE_STEP: tl.constexpr,  # that all sizes are multiples of: by 16, masks do not split a load
     PRECISION: tl.constexpr, CAPTURE: tl.constexpr,
     BF16_BY_HAND: tl.constexpr,  # the interpreter has no right bfloat16: compute in float32
 ):
     """One program a tile of C, in grouped order; matrices of a batch one after another."""
+    # The same numbers; so the compiler learns what divides them.
+    size_m, size_n = size_m // SIZE_STEP * SIZE_STEP, size_n // SIZE_STEP * SIZE_STEP
+    size_k = size_k // SIZE_STEP * SIZE_STEP
     n_blocks_m, n_blocks_n = tl.cdiv(size_m, BLOCK_M), tl.cdiv(size_n, BLOCK_N)
     n_tiles = n_blocks_m * n_blocks_n
     pid_m, pid_n = grouped(tl.program_id(0) % n_tiles, n_blocks_m, n_blocks_n, GROUP_M)
@@ -176,6 +181,7 @@ def product(
                 BLOCK_K=tiles.block_k,
                 GROUP_M=tiles.group_m,
                 IS_CAUSAL=tiles.is_causal,
+                SIZE_STEP=16 if math.gcd(size_m, size_n, size_k) % 16 == 0 else 1,
                 PRECISION=precision,
                 CAPTURE=capture,
                 BF16_BY_HAND=INTERPRETED and a.dtype == torch.bfloat16,
