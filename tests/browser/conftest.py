@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.browser.driving import submit
+
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 OPEN_MS = 60_000  # a cold Chromium on a busy machine
@@ -41,6 +43,7 @@ class Visit:
         self.page = page
         self.errors: list[str] = []
         self.addresses: list[str] = []
+        self.showing: dict | None = None
         page.set_default_timeout(OPEN_MS)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", self._hear)
@@ -68,3 +71,36 @@ def visit(browser: object) -> Iterator[Callable[..., Visit]]:
     yield start
     for context in contexts:
         context.close()
+
+
+@pytest.fixture(scope="module")
+def shared(browser: object) -> Iterator[dict[str, Visit]]:
+    """Pages that a module's tests have one after another: to open one takes seconds."""
+    pages: dict[str, Visit] = {}
+    yield pages
+    for visited in pages.values():
+        visited.page.context.close()
+
+
+@pytest.fixture
+def show_in(browser: object, shared: dict[str, Visit]) -> Callable[..., Visit]:
+    """Give ``show_in(name, address, spec, **settings)``: a shared page's player shows ``spec``.
+
+    The page is opened at ``address``, with the context's ``settings``, the first time. Later it is
+    sent the new value, and begins with it; the value it has already it would not take.
+    """
+
+    def start(name: str, address: str, spec: dict, **settings: object) -> Visit:
+        viewport = settings.setdefault("viewport", {"width": 1440, "height": 900})
+        if name not in shared:
+            shared[name] = Visit(browser.new_context(**settings).new_page())
+        visited = shared[name]
+        if visited.showing in (None, spec):
+            visited.page.goto(address)
+        visited.showing = spec
+        visited.page.set_viewport_size(viewport)
+        submit(visited.page, **spec)
+        visited.errors.clear()
+        return visited
+
+    return start

@@ -143,12 +143,11 @@ def test_running_the_watched_numbers_and_watching_a_row_of_a_larger_case(page, u
     page.wait_for_selector("text=step 1 of 42")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1440])
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_nothing_scrolls_sideways(page, url, width, theme, language):
-    page.set_viewport_size({"width": width, "height": 844})
-    page.goto(f"{url}/?lang={language}&__theme={theme}&step=8")
+def test_nothing_scrolls_sideways(page, url, language):
+    page.goto(f"{url}/?lang={language}&step=8")
     page.wait_for_selector("#watch-player svg")
-    page.wait_for_timeout(500)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for width in (390, 1440):
+        page.set_viewport_size({"width": width, "height": 844})
+        page.wait_for_timeout(500)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width

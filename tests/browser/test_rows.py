@@ -40,10 +40,12 @@ def rows_address(serve):
 
 
 @pytest.fixture
-def open_rows(visit, rows_address):
+def open_rows(visit, show_in, rows_address):
     """Give ``open_rows(name, **given)``: a visit of the player with one algorithm."""
 
-    def start(*names, settings=STILL, **given):
+    def start(*names, settings=None, **given):
+        if settings is None:
+            return show_in("rows", rows_address, {"algo": names, **given}, **STILL)
         query = urllib.parse.urlencode({"show": json.dumps({"algo": names, **given})})
         visited = visit(f"{rows_address}?{query}", **settings)
         visited.page.wait_for_selector(".bwp-caption:not(:empty)")
