@@ -6,6 +6,8 @@
     python -m benchmarks export     compile kernels for a GPU, to take away; see `export_command`
     python -m benchmarks launches   count and time launches of one formula; see `launches_command`
     python -m benchmarks sweep      measure an operation over a size; see `sweep_command`
+    python -m benchmarks claims     claims of three texts, put to the test; see `claims_command`
+    python -m benchmarks record     measure and keep all that is shown; see `record_command`
     python -m benchmarks list       the recorded runs; see `recorded_command`
     python -m benchmarks compare    two sweeps, side by side; see `recorded_command`
 
@@ -21,9 +23,11 @@ from typing import NoReturn
 
 from benchmarks import (
     check_command,
+    claims_command,
     export_command,
     launches_command,
     memory_command,
+    record_command,
     recorded_command,
     report,
     sweep_command,
@@ -38,7 +42,11 @@ COMMANDS = {
     "launches": launches_command,
     "tune": tune_command,
     "sweep": sweep_command,
+    "claims": claims_command,
+    "record": record_command,
 }
+# These measure only if they are told to; else they show what there is.
+SHOWING = {"claims": claims_command, "record": record_command}
 # Nothing runs here: they need no worker.
 WITHOUT_WORKER = {
     "export": export_command,
@@ -62,6 +70,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.command in WITHOUT_WORKER:
             return WITHOUT_WORKER[options.command].run(options)
+        showing = SHOWING.get(options.command)
+        if showing and not showing.needs_worker(options):
+            return showing.show(options)
         device = worker.device()
         print(report.device_line(device))
         if device.kind == "none":

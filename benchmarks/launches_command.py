@@ -53,22 +53,22 @@ def run(worker: Worker, device: Device, options: argparse.Namespace) -> int:
         return code
     worst = 0
     for case in cases:
-        runs, code = _measured(worker, case) if device.kind == "gpu" else ((), 0)
+        runs, code = measure(worker, case) if device.kind == "gpu" else ((), 0)
         worst = max(worst, code)
         print("\n".join(table(case, LaunchRun(case, device, runs))))
         if options.record and not code:
-            kept = LaunchRun(case, device, runs, recorded.today(), commit, _command(case))
+            kept = LaunchRun(case, device, runs, recorded.today(), commit, command_of(case))
             print(f"recorded in {recorded.write(kept)}")
     return worst
 
 
-def _command(case: LaunchCase) -> str:
+def command_of(case: LaunchCase) -> str:
     """Return the command that gives this run again."""
     size = f"--rows {case.n_rows} --cols {case.n_cols} --dtype {case.dtype}"
     return f"python -m benchmarks launches --record {size}"
 
 
-def _measured(worker: Worker, case: LaunchCase) -> tuple[tuple[ProviderRun, ...], int]:
+def measure(worker: Worker, case: LaunchCase) -> tuple[tuple[ProviderRun, ...], int]:
     """Return the runs, those before a failure too, and the exit code."""
     runs: list[ProviderRun] = []
     try:

@@ -42,23 +42,23 @@ def run(worker: Worker, device: Device, options: argparse.Namespace) -> int:
         return code
     points = []
     if device.kind == "gpu":
-        points, code = _measured(worker, case)
+        points, code = measure(worker, case)
     print("\n".join(table(memory.lines(case, MemoryRun(case, device, tuple(points))), case)))
     if options.record and not code:
-        about = recorded.today(), commit, _command(options)
+        about = recorded.today(), commit, command_of(case)
         kept = MemoryRun(case, device, tuple(points), *about)
         print(f"recorded in {recorded.write(kept)}")
     return code
 
 
-def _command(options: argparse.Namespace) -> str:
+def command_of(case: MemoryCase) -> str:
     """Return the command that gives this run again."""
-    case = f"--heads {options.heads} --head-dim {options.head_dim}"
-    kind = f"--dtype {options.dtype} --mask {options.mask}"
-    return f"python -m benchmarks memory --record {case} {kind}"
+    sizes = f"--heads {case.heads} --head-dim {case.head_dim}"
+    kind = f"--dtype {case.dtype} --mask {case.mask}"
+    return f"python -m benchmarks memory --record {sizes} {kind}"
 
 
-def _measured(worker: Worker, case: MemoryCase) -> tuple[list[MemoryPoint], int]:
+def measure(worker: Worker, case: MemoryCase) -> tuple[list[MemoryPoint], int]:
     """Return the points, those before a failure too, and the exit code."""
     points: list[MemoryPoint] = []
     try:

@@ -5,6 +5,7 @@ python -m benchmarks sweep --operation softmax --values 1000..4000+500,50257 --p
 python -m benchmarks sweep --operation attention --values 512..16384x2 --head-dim 128 --causal
 python -m benchmarks sweep --operation matmul --values 4096 --landscape    every setting of ours
 python -m benchmarks sweep --operation add --values 4096..65536x2 --record      kept for the page
+python -m benchmarks sweep --operation add --values 4096..65536x2 --html add.html    its figures
 
 Exits with 0 if all is well, 1 if the run ended early or a kernel of ours failed or there is no GPU,
 2 for a mistake in the arguments, 130 if it was stopped; what is there by then is printed.
@@ -20,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
-from benchmarks import recorded, sweep_choice, sweep_tables
+from benchmarks import figure_file, recorded, sweep_choice, sweep_tables
 from benchmarks.jobs import SweepJob
 from benchmarks.operations import NAMES, OPERATIONS, ROW_AXES
 from benchmarks.recorded_fields import MAX_WORD, Damaged
@@ -65,6 +66,9 @@ def add_to(commands) -> None:
     parser.add_argument("--commit", help="the commit to record, where git cannot say it")
     parser.add_argument("--json", metavar="FILE", help="write the run, as --record does")
     parser.add_argument("--csv", metavar="FILE", help="write a line a point")
+    parser.add_argument(
+        "--html", metavar="FILE", help="write chart, roofline and table as a page of its own"
+    )
 
 
 def run(worker: Worker, device: Device, options: argparse.Namespace) -> int:
@@ -76,17 +80,20 @@ def run(worker: Worker, device: Device, options: argparse.Namespace) -> int:
         commit = recorded.known_commit(options)
         if not commit:
             return 2
-    for file in filter(None, (options.json, options.csv)):
+    lacking = figure_file.why_not(case) if options.html else ""
+    if lacking:
+        return _refused(lacking, 2)
+    for file in filter(None, (options.json, options.csv, options.html)):
         if Path(file).is_dir() or not os.access(Path(file).absolute().parent, os.W_OK):
             return _refused(f"{file} cannot be written.", 2)
     if device.kind != "gpu":
         return _refused("This is measured on a GPU, and there is none here.", 1)
-    points, code = _measured(worker, case)
+    points, code = measure(worker, case)
     if not points:
         return code or 1
     measured = SweepRun(case, device, points, recorded.today(), commit, command_of(case))
     print("\n".join(sweep_tables.table(measured)))
-    if not code and any(point.reason in FAULTS and _is_ours(point) for point in points):
+    if not code and any(point.reason in FAULTS and is_ours(point) for point in points):
         code = 1
     return _keep(measured, options, code)
 
@@ -97,7 +104,8 @@ def _refused(sentence: str, code: int) -> int:
     return code
 
 
-def _is_ours(point: SweepPoint) -> bool:
+def is_ours(point: SweepPoint) -> bool:
+    """Whether a kernel of ours is timed in a point."""
     return NAMES[point.provider].startswith("Blockwise")
 
 
@@ -156,16 +164,21 @@ def command_of(case: SweepCase | LandscapeCase) -> str:
     return text if len(text) <= MAX_WORD else text[: MAX_WORD - 1] + "…"
 
 
-def _measured(
-    worker: Worker, case: SweepCase | LandscapeCase
+def measure(
+    worker: Worker, case: SweepCase | LandscapeCase, *, is_quiet: bool = False
 ) -> tuple[tuple[SweepPoint, ...], int]:
-    """Return the points, those before a failure or a stop too, and the exit code."""
+    """Return the points, those before a failure or a stop too, and the exit code.
+
+    Each point is said as it comes, unless ``is_quiet``.
+    """
     points: list[SweepPoint] = []
     at = ""
     try:
         for item in worker.run(SweepJob(case), case.budget_s + GRACE_S):
             if isinstance(item, SweepPoint):
                 points.append(item)
+                if is_quiet:
+                    continue
                 print(f"{at}{sweep_tables.said(item, case)}", file=sys.stderr, flush=True)
             elif isinstance(item, Progress) and "n" in item.details:
                 n, of = item.details["n"], item.details["of"]
@@ -188,6 +201,8 @@ def _keep(measured: SweepRun, options: argparse.Namespace, code: int) -> int:
             write_csv(measured.points, Path(options.csv))
         if options.json:
             Path(options.json).write_text(recorded.text_of(measured), "utf-8")
+        if options.html:
+            figure_file.write_html(measured, Path(options.html))
         if options.record and code:
             print("Not recorded, since not all went well.", file=sys.stderr)
         elif options.record:

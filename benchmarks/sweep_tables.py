@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from benchmarks.doubts import doubts_of
 from benchmarks.operations import NAMES, OPERATIONS
 from benchmarks.sweep import COPY
 from benchmarks.sweep_results import SHORT_US, LandscapeCase, SweepCase, SweepPoint, SweepRun
 
-# A clock so far below its highest says that a GPU got hot, or its power ran out, on the way.
-CLOCK_DROP = 0.05
 REASONS = {
     "no_memory": "the GPU's memory does not suffice",
     "refused": "it refuses these sizes",
@@ -171,21 +170,18 @@ def doubts(run: SweepRun) -> Iterable[str]:
         which = point.value if is_sweep else settings_text(point.settings)
         return f"{NAMES[point.provider]} at {which}" if which != "" else NAMES[point.provider]
 
-    for point in timed:
-        if point.n_outliers:
-            yield f"{name(point)}: {point.n_outliers} of {point.n} calls took over twice the median"
+    found = doubts_of(run.points)
+    for point in found.slow:
+        yield f"{name(point)}: {point.n_outliers} of {point.n} calls took over twice the median"
     short = [f"{name(p)} {p.graph_us:.1f} us" for p in timed if p.graph_us is not None]
     if short:
         yield f"under {SHORT_US:.0f} us, the same from a captured graph: {', '.join(short)}"
     waits = [f"{name(p)} {p.wall_us:.1f} us" for p in timed if p.wall_us is not None]
     if waits:
         yield f"what a caller waits for these, the launch included: {', '.join(waits)}"
-    for word in dict.fromkeys(point.slowed for point in timed if point.slowed):
-        where = [name(point) for point in timed if point.slowed == word]
-        yield f"the clock was held down by {word}: {', '.join(where)}"
-    clocks = [point.clock_mhz for point in timed if point.clock_mhz]
-    if clocks and min(clocks) < (1 - CLOCK_DROP) * max(clocks):
-        drop = 1 - min(clocks) / max(clocks)
-        slow = next(point for point in timed if point.clock_mhz == min(clocks))
-        where = f" at {slow.value}" if is_sweep else ""
-        yield f"the clock fell by {drop:.0%}, from {max(clocks)} to {min(clocks)} MHz{where}"
+    for word, where in found.held.items():
+        yield f"the clock was held down by {word}: {', '.join(map(name, where))}"
+    if found.drop:
+        drop = found.drop
+        where = f" at {drop.at.value}" if is_sweep else ""
+        yield f"the clock fell by {drop.share:.0%}, from {drop.most} to {drop.least} MHz{where}"
