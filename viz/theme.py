@@ -170,6 +170,9 @@ _PAGE_CSS = """
 .gradio-container .tab-container button.selected::after {
   background: var(--bw-focus); height: 2px;
 }
+/* Tabs inside a tab are the smaller choice. */
+.gradio-container .tabitem .tab-container button { font-size: 13px; height: 28px; }
+.gradio-container .tabitem :is(.tab-wrapper, .tab-container) { height: 28px; }
 .gradio-container .tabitem { padding: 6px 0 0; border: 0; }
 .gradio-container .tabitem > .column { gap: 8px; }
 .gradio-container .row [data-testid="block-info"] { line-height: 18px; margin-bottom: 3px; }

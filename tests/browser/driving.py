@@ -6,7 +6,7 @@ import json
 
 import gradio as gr
 
-from viz import theme
+from viz import locales, theme
 from viz.player.player import Player
 
 
@@ -53,3 +53,10 @@ def go(page, index):
         "(node, value) => { node.value = value; node.dispatchEvent(new Event('input')); }",
         str(index),
     )
+
+
+def open_tab(page, *names):
+    """Open a tab by its name in English, and then the tabs inside it."""
+    for name in names:
+        said = locales.text("en", f"tab.{name}")
+        page.get_by_role("tab", name=said, exact=True).click()

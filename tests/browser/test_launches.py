@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import recorded
+from tests.browser.driving import open_tab
 from tests.test_launches import RUN
 from tests.workers import served_without_torch
 from viz.locales import text
@@ -26,7 +27,7 @@ def address(tmp_path_factory):
 def test_the_tab_shows_a_recording_follows_its_controls_and_fits_a_phone(address, visit):
     visited = visit(address, viewport={"width": 390, "height": 844})
     page = visited.page
-    page.get_by_role("tab", name=text("en", "tab.launches"), exact=True).click()
+    open_tab(page, "measure", "launches")
     page.locator("#launches-measure", has_text=text("en", "memory.measure.no_gpu")).wait_for()
     assert page.locator("#launches-measure").is_disabled()
     page.locator("#launches-timeline-headline", has_text="3.00× less").wait_for()

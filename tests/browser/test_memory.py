@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.browser.driving import open_tab
 from tests.workers import served_without_torch
 from viz.locales import text
 
@@ -20,7 +21,7 @@ def address(tmp_path_factory):
 def test_the_tab_follows_its_controls_refuses_in_a_sentence_and_fits_a_phone(address, visit):
     visited = visit(address, viewport={"width": 390, "height": 844})
     page = visited.page
-    page.get_by_role("tab", name=text("en", "tab.memory"), exact=True).click()
+    open_tab(page, "measure", "memory")
     page.locator("#memory-measure", has_text=text("en", "memory.measure.no_gpu")).wait_for()
     assert page.locator("#memory-measure").is_disabled()
     page.locator("#memory-page .js-plotly-plot").nth(1).wait_for()

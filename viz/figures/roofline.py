@@ -121,7 +121,12 @@ def _names(words: tuple, ceilings: Ceilings, across: tuple, ridge: float) -> lis
     paper = {"xref": "paper", "yref": "paper"}
     left, right = across
     stop = right if math.isnan(ridge) else min(right, math.log10(ridge))
-    middle = 10 ** (left + 0.12 * (stop - left))
+    # Nothing lies above the roof: a name there hides no point, where there is room for it.
+    is_above = stop - left > 0.5 * (right - left)
+    middle = 10 ** (left + (0.62 if is_above else 0.12) * (stop - left))
+    side = {"xanchor": "right", "yanchor": "bottom", "xshift": -10, "yshift": 2}
+    if not is_above:
+        side = {"xanchor": "left", "yanchor": "top", "xshift": 14, "yshift": -2}
     corner = {"xanchor": "left", "yanchor": "bottom", "xshift": -40, "yshift": 6}
     places = [
         base.label("TFLOP/s", 0, 1, **corner, **paper),
@@ -130,11 +135,8 @@ def _names(words: tuple, ceilings: Ceilings, across: tuple, ridge: float) -> lis
             copy,
             math.log10(middle),
             math.log10(ceilings.bound(middle)),
-            xanchor="left",
-            yanchor="top",
-            xshift=14,
-            yshift=-2,
             font=font,
+            **side,
         ),
     ]
     if not math.isnan(ridge):

@@ -52,14 +52,13 @@ def build(page) -> MeasuredTab:
         },
     )
     note = Note(live=True, elem_id="launches-note")
-    first = draw(choose_launches(), DIRECTIONS[0], None, kept, "en")
-    parts = build_parts("launches", ("timeline", "bytes"), "claim", first)
+    parts = build_parts("launches", ("timeline", "bytes"), "claim")
     tab = MeasuredTab("launches", *controls, note, parts, gr.State(None))
     wire(
         page,
         tab,
         lambda values, measured, language: redraw(values, measured, kept, language),
-        lambda values, language: measure(page.worker, values, kept, language),
+        lambda values, _, language: measure(page.worker, values, kept, language),
         "measure_launches",
     )
     return tab
@@ -122,7 +121,7 @@ def redraw(values: list, measured: object, kept: Recordings, language: str) -> d
 def measure(worker, values: list, kept: Recordings, language: str) -> Iterator[Update]:
     """Measure both directions; a fault is a sentence, and what was measured stays."""
     run = None
-    note = _progress(Progress("starting"), language)
+    note = progress(Progress("starting"), language)
     shown: dict = {}
     try:
         case, direction = choose(values)
@@ -134,7 +133,7 @@ def measure(worker, values: list, kept: Recordings, language: str) -> Iterator[U
                 if item.direction == direction:
                     shown = draw(case, direction, run, kept, language)
             else:
-                note = _progress(item, language)
+                note = progress(item, language)
             yield Update({"note": note, **shown}, True, run)
             shown = {}
         note = []
@@ -147,7 +146,7 @@ def measure(worker, values: list, kept: Recordings, language: str) -> Iterator[U
     yield Update({**shown, "note": note}, False, run)
 
 
-def _progress(item: Progress, language: str) -> list:
+def progress(item: Progress, language: str) -> list:
     """Return the sentence of a stage."""
     details = dict(item.details)
     if "direction" in details:

@@ -1,18 +1,17 @@
-"""From sweeps to what is drawn of them: lines, spots and every number that a pointer reads."""
+"""From sweeps to what is drawn of them: their lines, and their spots under the roofline."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from html import escape
 from typing import NamedTuple
 
 from benchmarks.operations import NAMES, OPERATIONS
-from benchmarks.sweep_choice import SIZES
 from benchmarks.sweep_results import SweepCase, SweepPoint, SweepRun
-from viz.figures.measure import CEILING, Dot, Line
+from viz.figures.measure import CEILING, STUDIED, Dot, Line
 from viz.figures.roofline import Ceilings, Spot
 from viz.locales import text
+from viz.tabs.measure_told import axis_name, digits, milliseconds, speeds, told
 
 VIEWS = ("GB/s", "TFLOP/s", "ms", "ratio")
 NOT_A_NUMBER = math.nan
@@ -30,11 +29,6 @@ class Shown(NamedTuple):
     def unit(self) -> str:
         """What the upright axis counts."""
         return f"× {NAMES[self.reference]}" if self.view == "ratio" else self.view
-
-
-def axis_name(case: SweepCase) -> str:
-    """Return how the size that varies is called on the page."""
-    return SIZES[case.axis][0]
 
 
 def has_time(point: SweepPoint | None) -> bool:
@@ -78,22 +72,43 @@ def seen(run: SweepRun, provider: str, value: int, shown: Shown) -> float:
     return measure_of(point, point.median_ms, shown, points.get((shown.reference, value)))
 
 
+def share(point: SweepPoint | None, points: dict) -> float:
+    """Return how much of the copy's speed a point has, NaN where either has no time."""
+    copy = points.get((CEILING, point.value)) if point else None
+    if not has_time(copy) or not has_time(point):
+        return NOT_A_NUMBER
+    return copy.median_ms / point.median_ms
+
+
+def unit_words(run: SweepRun, shown: Shown, language: str) -> str:
+    """Return what stands over the upright axis; hot caches are a mistake, and called one."""
+    if not run.case.is_hot:
+        return shown.unit
+    return f"{shown.unit} · {text(language, 'measure.hot.said')}"
+
+
 def lines_of(runs: Iterable[SweepRun], shown: Shown, language: str) -> list[Line]:
-    """Return the lines of every run, the last one the newest; each has its number where several."""
+    """Return the lines of every run, the last one in question; numbered where there are several.
+
+    Of the others only our kernel's line has its name at the end: all of them would not fit.
+    """
     runs = list(runs)
     lines = []
     for number, run in enumerate(runs, start=1):
         points, values = table_of(run), values_of(run, shown)
-        for provider in (*providers_of(run, shown), CEILING):
+        names = providers_of(run, shown)
+        named = STUDIED if STUDIED in names else (*names, CEILING)[0]
+        for provider in (*names, CEILING):
             dots = []
             for value in values:
                 point = points.get((provider, value))
                 reference = points.get((shown.reference, value))
                 dots.append(_dot(run, point, value, shown, reference, language))
             if any(not math.isnan(dot.y) for dot in dots):
-                name = short_name(provider, language)
+                name, is_under = short_name(provider, language), number < len(runs)
                 name = f"{name} · {number}" if len(runs) > 1 else name
-                lines.append(Line(provider, name, dots, number < len(runs)))
+                name = "" if is_under and provider != named else name
+                lines.append(Line(provider, name, dots, is_under))
     return lines
 
 
@@ -112,54 +127,6 @@ def _dot(run, point: SweepPoint | None, value: int, shown: Shown, reference, lan
     ends = [measure_of(point, ms, shown, reference) for ms in (point.p20_ms, point.p80_ms)]
     y = measure_of(point, point.median_ms, shown, reference)
     return Dot(value, y, min(ends), max(ends), told(run, point, language))
-
-
-def told(run: SweepRun, point: SweepPoint, language: str) -> str:
-    """Return everything that is known about a point, a line each, as plotly's markup."""
-    name = escape(NAMES[point.provider])
-    lines = [f"<b>{name}</b>, {axis_name(run.case)} {point.value}", speeds(point)]
-    spread = f"{milliseconds(point.p20_ms)}–{milliseconds(point.p80_ms)}"
-    lines.append(f"{milliseconds(point.median_ms)} ms, p20–p80 {spread} ms")
-    lines.append(f"n {point.n}, {text(language, 'measure.told.outliers')} {point.n_outliers}")
-    if point.n_rows:
-        lines.append(f"n_rows {point.n_rows}")
-    facts = [point.path, *(f"{key} {number}" for key, number in point.settings.items())]
-    if any(facts):
-        lines.append(escape(", ".join(fact for fact in facts if fact)))
-    held = {"registers": point.registers, "spills": point.spills, "shared": point.shared_bytes}
-    known = [
-        f"{text(language, f'measure.told.{key}')} {n}" for key, n in held.items() if n is not None
-    ]
-    if known:
-        lines.append(", ".join(known))
-    if point.provider != CEILING:
-        lines.append(f"{text(language, 'measure.told.first')} {point.first_s:.2f} s")
-        error = f"{point.error:.2g} ≤ {point.allowed:.2g}"
-        lines.append(f"{text(language, 'measure.told.error')} {error}")
-    if point.graph_us is not None:
-        lines.append(f"{text(language, 'measure.told.graph')} {point.graph_us:.2f} µs")
-    if point.clock_mhz is not None:
-        lines.append(f"{point.clock_mhz} MHz")
-    return "<br>".join(lines)
-
-
-def speeds(point: SweepPoint) -> str:
-    """Return "3966 GB/s, 12.3 TFLOP/s"; a copy computes nothing."""
-    said = f"{digits(point.gb_per_s)} GB/s"
-    return f"{said}, {digits(point.tflop_per_s)} TFLOP/s" if point.flops else said
-
-
-def milliseconds(ms: float) -> str:
-    """Return a time with four significant digits."""
-    return f"{ms:.4g}" if 1e-4 <= ms < 1e4 else f"{ms:.3e}"
-
-
-def digits(value: float) -> str:
-    """Return three significant digits or more, never a power of ten: 0.81, 12.3, 3966."""
-    if math.isnan(value):
-        return "–"
-    places = 0 if value >= 99.95 else 1 if value >= 9.995 else 2
-    return f"{value:.{places}f}"
 
 
 # The roofline.

@@ -1,4 +1,4 @@
-"""Put the Measure tab together: its components, and which handler answers which of them."""
+"""Put the Speed tab together: its components, and which handler answers which of them."""
 
 from __future__ import annotations
 
@@ -6,37 +6,40 @@ from pathlib import Path
 
 import gradio as gr
 from gradio.context import Context
-from gradio.processing_utils import save_bytes_to_cache
 
 from benchmarks.operations import OPERATIONS
 from benchmarks.sweep_results import SweepRun
 from kernels.errors import InputError
-from kernels.inputs import one_of
 from viz.figures.prose import fault
 from viz.locales import text
 from viz.tabs import measure as handlers
-from viz.tabs import measure_files as files
 from viz.tabs import measure_guess as guesses
-from viz.tabs.measure_screen import Screen, build_screen, for_operation, values_label
+from viz.tabs import measure_live as live
+from viz.tabs.measure_fields import SIZE_FIELDS, values_label
+from viz.tabs.measure_files import wire_files
+from viz.tabs.measure_runs import run_choices, runs_for
+from viz.tabs.measure_screen import Screen, build_screen
 from viz.tabs.measured import QUIET, Recordings, button, said
-from viz.tabs.page import WAITING, explain, known_device
+from viz.tabs.page import WAITING, explain, known_device, merge
 from viz.tabs.run import WAITING_ROOM, device_now
 
 MEASURE_CSS = Path(__file__).with_name("measure.css").read_text("utf-8")
 
-# The link is drawn a moment after its value arrives.
-_FETCH_FILE = """() => setTimeout(() => {
-  const file = document.querySelector('#measure-file');
-  (file.querySelector('a, button') || file).click();
-}, 150)"""
+_OPEN_MORE = """() => {
+  document.querySelector('#measure-more-button').classList.toggle('bw-open');
+}"""
 
 
-def build(page, opened: gr.Tab) -> Screen:
-    """Build the tab; called inside ``with gr.Tab(...)``. Its picture is drawn when it is opened."""
+def build(page, outer: gr.Tab) -> Screen:
+    """Build the tab; called inside ``with gr.Tab(...)``, which lies in the tab ``outer``.
+
+    Its picture is drawn when either is opened: it is the first thing that ``outer`` shows.
+    """
     kept = Recordings.load(SweepRun)
     first = next(iter(OPERATIONS))
-    screen = build_screen(page, handlers.suggested(first, "bfloat16", kept))
-    _wire_controls(page, screen, kept, opened)
+    axis = OPERATIONS[first].axes[0]
+    screen = build_screen(page, handlers.suggested(first, axis, "bfloat16", kept))
+    _wire_controls(page, screen, kept, [outer.select, Context.block.select])
     _wire_guess(page, screen, kept)
     _wire_files(page, screen, kept)
     _wire_measure(page, screen, kept)
@@ -45,8 +48,9 @@ def build(page, opened: gr.Tab) -> Screen:
 
 def _drawn(screen: Screen) -> list:
     """Return what a redraw may change."""
-    ask = [screen.ask[name] for name in ("ask", "question", "guess_provider")]
-    return [screen.note, *ask, *screen.parts.values(), screen.buttons["clear"]]
+    ask = [screen.ask[name] for name in ("ask", "question", "guess_provider", *guesses.FIELDS)]
+    others = [screen.buttons["clear"], screen.fields["reference"]]
+    return [screen.note, *ask, *screen.parts.values(), *others]
 
 
 def _given(page, screen: Screen) -> list:
@@ -54,7 +58,7 @@ def _given(page, screen: Screen) -> list:
     return [*screen.values, screen.measured, screen.guess, page.language]
 
 
-def _wire_controls(page, screen: Screen, kept: Recordings, opened: gr.Tab) -> None:
+def _wire_controls(page, screen: Screen, kept: Recordings, opened: list) -> None:
     """Connect the controls, the language and the device."""
     given, drawn = _given(page, screen), _drawn(screen)
 
@@ -62,45 +66,31 @@ def _wire_controls(page, screen: Screen, kept: Recordings, opened: gr.Tab) -> No
         *values, measured, guess, language = values
         return screen.named(handlers.redraw(values, measured, guess, kept, language))
 
-    def switch_operation(operation, dtype, language):
-        try:
-            one_of("operation", operation, tuple(OPERATIONS))
-        except InputError as error:
-            return screen.named({"note": fault(explain(error, language))})
-        values = handlers.suggested(operation, dtype, kept)
-        return screen.named(for_operation(operation, values, language))
+    def show_anew(*values):
+        *values, measured, guess, language = values
+        return screen.named(handlers.anew(values, measured, guess, kept, language))
+
+    def show_dtype(*values):
+        *values, measured, guess, language = values
+        return screen.named(handlers.anew(values, measured, guess, kept, language, True))
 
     fields = screen.fields
-    followed = [
-        field.input for name, field in fields.items() if name not in ("operation", "values")
-    ]
+    followed = [fields[name].input for name in ("providers", "view", "reference")]
     typed = [fields["values"].submit, fields["values"].blur]
     gr.on(
-        [*followed, *typed, opened.select, page.language.change],
+        [*followed, *typed, *opened, page.language.change],
         show,
         given,
         drawn,
         show_progress="hidden",
         api_name="sweeps",
     )
-    fields["operation"].input(
-        switch_operation,
-        [fields["operation"], fields["dtype"], page.language],
-        [screen.note, *screen.values[1:]],
-        **QUIET,
-    ).success(show, given, drawn, **QUIET)
-
-    def relabel(language, operation):
-        name = operation if operation in OPERATIONS else next(iter(OPERATIONS))
-        words = gr.update(label=values_label(name, language))
-        return button(device_now(page.worker), language), words
-
-    page.language.change(
-        relabel,
-        [page.language, fields["operation"]],
-        [screen.measure, fields["values"]],
-        **QUIET,
-    )
+    sizes = [fields[name].input for name in SIZE_FIELDS]
+    gr.on(sizes, show_anew, given, [*drawn, fields["runs"]], **QUIET)
+    others = [fields[name] for name in ("runs", "values", *SIZE_FIELDS)]
+    fields["dtype"].input(show_dtype, given, [*drawn, *others], **QUIET)
+    screen.more.click(None, js=_OPEN_MORE)
+    _wire_switches(page, screen, kept, show)
 
     async def say_device(language):
         return button(await known_device(page.worker), language)
@@ -108,16 +98,69 @@ def _wire_controls(page, screen: Screen, kept: Recordings, opened: gr.Tab) -> No
     Context.root_block.load(say_device, page.language, screen.measure, **WAITING, **QUIET)
 
 
+def _wire_switches(page, screen: Screen, kept: Recordings, show) -> None:
+    """Connect the controls that set others, and what the language changes of them."""
+    fields, given, drawn = screen.fields, _given(page, screen), _drawn(screen)
+
+    def switcher(is_axis: bool):
+        def switch_sweep(operation, axis, dtype, language):
+            told = operation, axis if is_axis else None, dtype
+            try:
+                return screen.named(handlers.switch_to(*told, kept, language))
+            except InputError as error:
+                return screen.named({"note": fault(explain(error, language))})
+
+        return switch_sweep
+
+    asked = [fields["operation"], fields["axis"], fields["dtype"], page.language]
+    for name in ("operation", "axis"):
+        switched = fields[name].input(
+            switcher(name == "axis"), asked, [screen.note, *screen.values[1:]], **QUIET
+        )
+        switched.success(show, given, drawn, **QUIET)
+
+    def take_run(*values):
+        *values, _, _, language = values
+        try:
+            return screen.named(handlers.pick(values, kept))
+        except InputError as error:
+            return screen.named({"note": fault(explain(error, language))})
+
+    picked = [screen.note, fields["values"], *(fields[name] for name in SIZE_FIELDS)]
+    taken = fields["runs"].input(take_run, given, picked, **QUIET)
+    taken.success(show, given, drawn, **QUIET)
+
+    def relabel(language, operation, axis, dtype):
+        known = operation in OPERATIONS and axis in OPERATIONS[operation].axes
+        if not known:
+            operation = next(iter(OPERATIONS))
+            axis = OPERATIONS[operation].axes[0]
+        runs = handlers.suggested(operation, axis, dtype, kept)
+        words = gr.update(label=values_label(axis, language))
+        choices = gr.update(choices=run_choices(runs, language))
+        return button(device_now(page.worker), language), words, choices
+
+    page.language.change(
+        relabel,
+        [page.language, *asked[:3]],
+        [screen.measure, fields["values"], fields["runs"]],
+        **QUIET,
+    )
+
+
 def _wire_guess(page, screen: Screen, kept: Recordings) -> None:
     """Connect the form that asks for a guess."""
     given, drawn = _given(page, screen), [*_drawn(screen), screen.guess]
-    asked = [screen.ask["guess_provider"], screen.ask["guess_speed"]]
+    fields = [screen.ask[name] for name in guesses.FIELDS]
 
-    def show(*values):
-        *values, measured, _, language, provider, speed = values
+    def show_guess(*values):
+        given, (provider, *speeds) = values[: -len(fields) - 1], values[-len(fields) - 1 :]
+        *values, measured, _, language = given
         try:
-            case, _ = handlers.choose(values)
-            guess = guesses.choose_guess(case, provider, speed)
+            case, shown, picked = handlers.choose(values, kept)
+            runs = runs_for(case, picked, measured, kept)
+            at = guesses.asked(runs[-1], shown) if runs else ()
+            guess = guesses.choose_guess(case, provider, speeds, at)
         except InputError as error:
             return screen.named({"note": fault(explain(error, language))})
         parts = handlers.redraw(values, measured, guess, kept, language)
@@ -132,9 +175,9 @@ def _wire_guess(page, screen: Screen, kept: Recordings) -> None:
         return handler
 
     gr.on(
-        [screen.ask["guess_show"].click, screen.ask["guess_speed"].submit],
-        show,
-        [*given, *asked],
+        [screen.ask["guess_show"].click, *(field.submit for field in fields)],
+        show_guess,
+        [*given, screen.ask["guess_provider"], *fields],
         drawn,
         **QUIET,
     )
@@ -144,26 +187,17 @@ def _wire_guess(page, screen: Screen, kept: Recordings) -> None:
 
 def _wire_files(page, screen: Screen, kept: Recordings) -> None:
     """Connect the downloads, and the button that forgets one's own sweeps."""
-    file, given = screen.buttons["file"], _given(page, screen)
+    given = _given(page, screen)
 
-    def writer(write, suffix: str):
-        def handler(*values):
-            *values, measured, _, _ = values
-            try:
-                case, _ = handlers.choose(values)
-            except InputError:
-                return gr.skip()  # the note says already what is wrong
-            runs = handlers.runs_for(case, measured, kept)
-            if not runs:
-                return gr.skip()
-            name = f"{files.file_name(runs[-1])}.{suffix}"
-            return save_bytes_to_cache(write(runs[-1]).encode(), name, file.GRADIO_CACHE)
+    def run_of(*values):
+        *values, measured, _, _ = values
+        try:
+            case, _, picked = handlers.choose(values, kept)
+        except InputError:
+            return None  # the note says already what is wrong
+        return next(reversed(runs_for(case, picked, measured, kept)), None)
 
-        return handler
-
-    for name, write in (("csv", files.to_csv), ("json", files.to_json)):
-        clicked = screen.buttons[name].click(writer(write, name), given, file, **QUIET)
-        clicked.then(None, js=_FETCH_FILE)
+    wire_files(screen.buttons, given, run_of)
 
     def clear(*values):
         *values, _, guess, language = values
@@ -188,8 +222,8 @@ def _wire_measure(page, screen: Screen, kept: Recordings) -> None:
 
     def on_measure(*values):
         *values, measured, guess, language = values
-        for update in handlers.measure(page.worker, values, measured, guess, kept, language):
-            told = {**screen.named(update.shown), **running(update.running)}
+        for update in live.measure(page.worker, values, measured, guess, kept, language):
+            told = merge(screen.named(update.shown), running(update.running))
             if update.run is not None:
                 told[screen.measured] = update.run
             if guess is None:
@@ -199,7 +233,7 @@ def _wire_measure(page, screen: Screen, kept: Recordings) -> None:
     started = screen.measure.click(
         on_measure,
         _given(page, screen),
-        [*_drawn(screen), screen.measured, screen.guess, *switched],
+        list(dict.fromkeys([*_drawn(screen), screen.measured, screen.guess, *switched])),
         concurrency_id="kernels",
         concurrency_limit=WAITING_ROOM,
         show_progress="hidden",

@@ -5,28 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from benchmarks.doubts import doubts_of
 from benchmarks.operations import NAMES, OPERATIONS
-from benchmarks.sweep import point_case
 from benchmarks.sweep_results import SweepCase, SweepPoint, SweepRun
 from viz.figures.measure import CEILING, STUDIED
-from viz.figures.memory_words import case_words as attention_words
 from viz.figures.memory_words import run_words, versions
-from viz.figures.numerals import short
 from viz.figures.prose import listed, rich, say
-from viz.figures.sizes import size
 from viz.locales import text
 from viz.tabs.measure_lines import (
     Shown,
-    axis_name,
-    digits,
     has_time,
-    milliseconds,
     providers_of,
-    seen,
-    speeds,
+    share,
     table_of,
     values_of,
 )
+from viz.tabs.measure_told import axis_name, digits, speeds
 
 SAME = 0.02  # times this close together are called the same
 
@@ -37,16 +31,28 @@ def operation_name(name: str, language: str) -> str:
 
 
 def case_words(case: SweepCase, language: str) -> str:
-    """Return "softmax, bfloat16, rows chosen" or attention's sizes."""
+    """Return "softmax, bfloat16, rows chosen" or attention's sizes; hot caches are said."""
     name = operation_name(case.operation, language)
-    if "seq" in case.axis:
-        return f"{name}: {attention_words(case.sizes, language)}"
-    words = [name, case.sizes.dtype]
-    if case.fixed_rows:
-        words.append(f"n_rows {case.sizes.n_rows}")
-    elif case.axis == "n_cols":
-        words.append(text(language, "measure.rows.chosen"))
-    return text(language, "run.state.comma").join(words)
+    return text(language, "run.state.comma").join([name, *size_words(case, language)])
+
+
+def size_words(case: SweepCase, language: str) -> list[str]:
+    """Return what is the same at every point, but for what is computed."""
+    sizes, axes = case.sizes, OPERATIONS[case.operation].axes
+    words = [sizes.dtype]
+    if "n_rows" in axes:
+        words += [f"N {sizes.n_cols}"] if case.axis == "n_rows" else []
+        if case.axis == "n_cols":
+            chosen = text(language, "measure.rows.chosen")
+            words.append(f"n_rows {sizes.n_rows}" if case.fixed_rows else chosen)
+    elif axes != ("size",):
+        length = "seq_k" if "seq_k" in axes else "seq"
+        told = {length: sizes.seq_k, "batch": sizes.batch, "heads": sizes.heads}
+        told |= {"head_dim": sizes.head_dim}
+        told |= {"n_splits": sizes.n_splits} if "n_splits" in axes else {}
+        words += [f"{name} {number}" for name, number in told.items() if name != case.axis]
+        words += [] if "n_splits" in axes else [text(language, f"memory.mask.{sizes.mask}")]
+    return [*words, *([text(language, "measure.hot.said")] if case.is_hot else [])]
 
 
 def _short_words(case: SweepCase, language: str) -> str:
@@ -76,14 +82,6 @@ def last_round(run: SweepRun, shown: Shown) -> list[SweepPoint]:
     return []
 
 
-def share(point: SweepPoint, points: dict) -> float:
-    """Return how much of the copy's speed a point has, NaN where either has no time."""
-    copy = points.get((CEILING, point.value))
-    if not has_time(copy) or not has_time(point):
-        return math.nan
-    return copy.median_ms / point.median_ms
-
-
 def headline(run: SweepRun | None, case: SweepCase, shown: Shown, language: str) -> list:
     """Return where the numbers come from, and what the measurement says in one sentence."""
     if run is None:
@@ -92,7 +90,8 @@ def headline(run: SweepRun | None, case: SweepCase, shown: Shown, language: str)
     else:
         where, kind, about = run_words(run, language), "bw-run", versions(run)
         said = rich(_caption(run, shown, language))
-    rest = " · ".join(word for word in (case_words(case, language), about) if word)
+    asked = case if run is None else run.case
+    rest = " · ".join(word for word in (case_words(asked, language), about) if word)
     eyebrow = ["p", {"class": f"bw-eyebrow {kind}"}, ["b", {}, where], f" · {rest}"]
     return [eyebrow, ["p", {"class": "bw-caption"}, *said]]
 
@@ -143,161 +142,6 @@ def key(run: SweepRun | None, shown: Shown, language: str) -> list:
     return [["p", {"class": "bw-how"}, f"{how} {caches}"]]
 
 
-def card(run: SweepRun | None, shown: Shown, language: str) -> list:
-    """Return who is the fastest at the largest size and why, and where torch is ahead."""
-    if run is None:
-        return []
-    points, there = table_of(run), last_round(run, shown)
-    best = fastest(there)
-    if best is None:
-        return []
-    axis = axis_name(run.case)
-    title = text(language, "measure.card", axis=axis, value=best.value)
-    said = [say(language, "measure.card.best", name=NAMES[best.provider], speed=speeds(best))]
-    part = share(best, points)
-    if not math.isnan(part) and not OPERATIONS[run.case.operation].by_flops:
-        said[0] += say(language, "measure.card.share", share=f"{100 * part:.0f}")
-    why = _why(best, language)
-    if why:
-        said.append([why])
-    said += _ahead(run, shown, language)
-    return [["h3", {}, title], *(["p", {}, *sentence] for sentence in said)]
-
-
-def _why(point: SweepPoint, language: str) -> str:
-    """Return a point's path, settings and registers, as far as they are known."""
-    settings = ", ".join(f"{name} {value}" for name, value in point.settings.items())
-    parts = []
-    if point.path:
-        parts.append(text(language, "measure.card.path", path=point.path))
-    if settings:
-        parts.append(settings)
-    if point.registers is not None:
-        parts.append(text(language, "measure.card.registers", n=point.registers))
-    if point.spills is not None:
-        spilled = "measure.card.spills" if point.spills else "measure.card.no_spills"
-        parts.append(text(language, spilled, n=point.spills))
-    return " · ".join(parts)
-
-
-def _ahead(run: SweepRun, shown: Shown, language: str) -> list:
-    """Return at which sizes another is ahead of our best kernel, or that none is, anywhere."""
-    points, names = table_of(run), providers_of(run, shown)
-    ahead: dict[str, list[tuple[int, float]]] = {}
-    n_compared = 0
-    for value in values_of(run, shown):
-        here = [points[name, value] for name in names if (name, value) in points]
-        mine = fastest(point for point in here if is_ours(point.provider))
-        others = [p for p in here if has_time(p) and not is_ours(p.provider)]
-        n_compared += bool(mine and others)
-        for other in others if mine else ():
-            ratio = mine.median_ms / other.median_ms
-            if ratio > 1 + SAME:
-                ahead.setdefault(other.provider, []).append((value, ratio))
-    if not n_compared:
-        return []
-    if not ahead:
-        return [say(language, "measure.card.none_ahead", n=n_compared)]
-    axis = axis_name(run.case)
-    return [
-        say(
-            language,
-            "measure.card.ahead",
-            name=NAMES[provider],
-            axis=axis,
-            values=listed(language, [str(value) for value, _ in found]),
-            ratio=f"{max(ratio for _, ratio in found):.2f}",
-        )
-        for provider, found in ahead.items()
-    ]
-
-
-def table(run: SweepRun | None, case: SweepCase, shown: Shown, language: str) -> list:
-    """Return every point of the view, the fastest of each row bold, and why some have none."""
-    if run is None:
-        return plan(case, language)
-    points, names = table_of(run), providers_of(run, shown)
-    values = values_of(run, shown)
-    has_rows = any(point.n_rows for point in run.points)
-    heads = [axis_name(run.case), *(["n_rows"] if has_rows else [])]
-    columns = [*names, *([CEILING] if _is_drawn(run, CEILING, values, shown) else [])]
-    heads += [text(language, "measure.ceiling") if n == CEILING else NAMES[n] for n in columns]
-    has_paths = any(points[STUDIED, v].path for v in values if (STUDIED, v) in points)
-    heads += [text(language, "measure.path")] if has_paths else []
-    body = []
-    for value in values:
-        here = [points[name, value] for name in names if (name, value) in points]
-        best = fastest(here)
-        cells = [["td", {}, str(here[0].n_rows) if here else "–"]] if has_rows else []
-        for name in columns:
-            is_best = best is not None and name == best.provider
-            kind = {"class": "bw-best"} if is_best else {}
-            cells.append(["td", kind, _cell(run, name, value, shown)])
-        mine = points.get((STUDIED, value))
-        cells += [["td", {}, mine.path if mine and mine.path else "–"]] if has_paths else []
-        body.append(["tr", {}, ["th", {"scope": "row"}, str(value)], *cells])
-    title = text(language, "measure.table", unit=shown.unit)
-    return [_table(title, heads, body), *missing(run, shown, language)]
-
-
-def _is_drawn(run: SweepRun, provider: str, values: list[int], shown: Shown) -> bool:
-    """Whether the view has a number of a provider anywhere."""
-    return any(not math.isnan(seen(run, provider, value, shown)) for value in values)
-
-
-def _cell(run: SweepRun, provider: str, value: int, shown: Shown) -> str:
-    """Return a point's number in the view."""
-    number = seen(run, provider, value, shown)
-    if math.isnan(number):
-        return "–"
-    return milliseconds(number) if shown.view == "ms" else digits(number)
-
-
-def _table(title: str, heads: list[str], body: list) -> list:
-    """Return a table that scrolls by itself where it is too wide."""
-    top = ["tr", {}, *(["th", {"scope": "col"}, head] for head in heads)]
-    parts = [["caption", {}, title], ["thead", {}, top], ["tbody", {}, *body]]
-    return ["div", {"class": "bw-scroll"}, ["table", {"class": "bw-table bw-points"}, *parts]]
-
-
-def missing(run: SweepRun, shown: Shown, language: str) -> list:
-    """Return why points have no time, a sentence for each provider and reason."""
-    values, names = values_of(run, shown), providers_of(run, shown)
-    why: dict[tuple[str, str, str], list[str]] = {}
-    for point in run.points:
-        if point.reason and point.value in values and point.provider in names:
-            about = point.provider, point.reason, point.message
-            why.setdefault(about, []).append(str(point.value))
-    said = []
-    for (provider, reason, message), at in why.items():
-        sentence = say(
-            language,
-            f"measure.why.{reason}",
-            name=NAMES[provider],
-            values=f"{axis_name(run.case)} = {', '.join(at)}",
-        )
-        sentence += [f" ({message})"] if message else []
-        said.append(["p", {"class": "bw-how"}, *sentence])
-    return said
-
-
-def plan(case: SweepCase, language: str) -> list:
-    """Return what a sweep would measure: rows, bytes and operations of each value, by formula."""
-    body, has_rows = [], case.axis == "n_cols"
-    for value in case.values:
-        sizes = point_case(case, value)
-        n_bytes, flops = OPERATIONS[case.operation].costs(sizes)
-        cells = [str(sizes.n_rows)] if has_rows else []
-        cells += [size(n_bytes), short(flops), digits(flops / n_bytes)]
-        row = [["td", {}, cell] for cell in cells]
-        body.append(["tr", {}, ["th", {"scope": "row"}, str(value)], *row])
-    heads = [axis_name(case), *(["n_rows"] if has_rows else [])]
-    heads += [text(language, f"measure.plan.{name}") for name in ("bytes", "flops", "intensity")]
-    names = listed(language, [NAMES[name] for name in case.providers])
-    who = ["p", {"class": "bw-how"}, *say(language, "measure.plan.who", names=names)]
-    return [_table(text(language, "measure.plan"), heads, body), who]
-
-
 def roofline_head(language: str) -> list:
     """Return the title of the roofline and what its ceilings are."""
     how = ["p", {"class": "bw-how"}, text(language, "measure.roofline.how")]
@@ -309,7 +153,35 @@ def overlays(runs: list[SweepRun], language: str) -> list:
     if len(runs) < 2:
         return []
     items = [
-        ["li", {}, f"{number}: {case_words(run.case, language)}"]
+        ["li", {}, f"{number}: {run_words(run, language)} · {case_words(run.case, language)}"]
         for number, run in enumerate(runs, start=1)
     ]
     return [["ul", {"class": "bw-how bw-overlays"}, *items]]
+
+
+def doubts(run: SweepRun | None, language: str) -> list:
+    """Return what to know before the numbers are believed, a sentence for each doubt."""
+    if run is None:
+        return []
+    found, axis = doubts_of(run.points), axis_name(run.case)
+    said = []
+    if found.drop:
+        told = {"share": f"{100 * found.drop.share:.0f}", "most": found.drop.most}
+        told |= {"least": found.drop.least, "axis": axis, "value": found.drop.at.value}
+        said.append(say(language, "measure.doubt.clock", **told))
+    for word, points in found.held.items():
+        why, at = text(language, f"measure.slowed.{word}"), _at(points, axis, language)
+        said.append(say(language, "measure.doubt.slowed", why=why, at=at))
+    if found.slow:
+        worst = max(found.slow, key=lambda point: point.n_outliers / point.n)
+        about = {"n": worst.n_outliers, "of": worst.n, "name": NAMES[worst.provider]}
+        about |= {"axis": axis, "value": worst.value, "points": len(found.slow)}
+        key = "measure.doubt.slow" if len(found.slow) > 1 else "measure.doubt.slow_one"
+        said.append(say(language, key, **about))
+    return [["p", {"class": "bw-how bw-doubt"}, *sentence] for sentence in said]
+
+
+def _at(points: Iterable[SweepPoint], axis: str, language: str) -> str:
+    """Return "N = 256, 512" of the values of points, each once."""
+    values = dict.fromkeys(str(point.value) for point in points)
+    return f"{axis} = {listed(language, list(values))}"

@@ -22,7 +22,7 @@ from viz.figures.base import payload
 from viz.figures.prose import rich
 from viz.locales import text
 from viz.tabs.note import Note
-from viz.tabs.page import WAITING, known_device
+from viz.tabs.page import WAITING, known_device, merge
 from viz.tabs.run import WAITING_ROOM, device_now
 
 QUIET = {"show_progress": "hidden", "api_visibility": "private"}
@@ -61,7 +61,10 @@ class Update:
 
 @dataclass(frozen=True)
 class MeasuredTab:
-    """A tab's components; ``name`` begins their ids, ``parts`` are what is drawn."""
+    """A tab's components; ``name`` begins their ids, ``parts`` are what is drawn.
+
+    ``leads`` are fields that set others: the tab follows them itself.
+    """
 
     name: str
     fields: Mapping[str, gr.components.Component]
@@ -70,6 +73,7 @@ class MeasuredTab:
     note: Note
     parts: Mapping[str, gr.components.Component]
     measured: gr.State
+    leads: tuple[str, ...] = ()
 
     def named(self, shown: dict) -> dict:
         """Return updates by component, given by name."""
@@ -94,26 +98,34 @@ def build_controls(page, name: str, fields: Mapping[str, Callable]) -> tuple:
     return built, measure_button, stop
 
 
-def build_parts(name: str, sides: tuple[str, str], last: str, first: dict) -> dict:
-    """Build both columns, and the ``last`` part under them, showing ``first``."""
+def build_parts(name: str, sides: tuple[str, str], last: str) -> dict:
+    """Build both columns, and the ``last`` part under them, all empty.
+
+    They are drawn when the tab is opened: a visitor who never does is not sent them.
+    """
     parts: dict[str, gr.components.Component] = {}
     with gr.Row(elem_id=f"{name}-page"):
         for side in sides:
             with gr.Column(min_width=0, elem_id=f"{name}-{side}"):
                 for part in ("headline", "key", "plot", "table"):
-                    value, elem_id = first[f"{side}_{part}"], f"{name}-{side}-{part}"
+                    elem_id = f"{name}-{side}-{part}"
                     parts[f"{side}_{part}"] = (
-                        gr.Plot(value, show_label=False, elem_id=elem_id)
+                        gr.Plot(show_label=False, elem_id=elem_id)
                         if part == "plot"
-                        else Note(value, elem_id=elem_id)
+                        else Note(elem_id=elem_id)
                     )
-    parts[last] = Note(first[last], elem_id=f"{name}-{last}")
+    parts[last] = Note(elem_id=f"{name}-{last}")
     return parts
 
 
 def plot(made) -> PlotData:
     """Return a figure as the page takes it, with its settings, which gr.Plot would leave out."""
     return PlotData(type="plotly", plot=payload(made))
+
+
+def plot_update(made) -> dict:
+    """Return a chart's update; without a figure its place closes."""
+    return gr.update(visible=False) if made is None else gr.update(value=plot(made), visible=True)
 
 
 def button(device: Device | None, language: str) -> dict:
@@ -129,10 +141,12 @@ def said(sentence: str, goes_on: bool = False) -> list:
 
 
 def wire(page, tab: MeasuredTab, redraw: Callable, measure: Callable, api_name: str) -> None:
-    """Connect the controls, the language, the device, Measure and Stop.
+    """Connect the tab's opening, the controls, the language, the device, Measure and Stop.
+
+    Called inside ``with gr.Tab(...)``.
 
     redraw    (values, measured run, language) -> parts by name
-    measure   (values, language) -> an `Update` at a time
+    measure   (values, measured run, language) -> an `Update` at a time
     api_name  of Measure; the controls' is the tab's own name
     """
     inputs = [*tab.fields.values(), tab.measured, page.language]
@@ -141,8 +155,9 @@ def wire(page, tab: MeasuredTab, redraw: Callable, measure: Callable, api_name: 
         *values, measured, language = given
         return tab.named(redraw(values, measured, language))
 
+    followed = [field.input for name, field in tab.fields.items() if name not in tab.leads]
     gr.on(
-        [*(field.input for field in tab.fields.values()), page.language.change],
+        [*followed, Context.block.select, page.language.change],
         show,
         inputs,
         [tab.note, *tab.parts.values()],
@@ -176,17 +191,19 @@ def _wire_measure(page, tab: MeasuredTab, measure: Callable, api_name: str) -> N
         }
 
     def on_measure(*given):
-        *values, language = given
-        for update in measure(values, language):
-            told = {**tab.named(update.shown), **running(update.running)}
+        *values, measured, language = given
+        for update in measure(values, measured, language):
+            told = merge(tab.named(update.shown), running(update.running))
             if update.run is not None:
                 told[tab.measured] = update.run
             yield told
 
+    # A part may be a control as well, which a redraw gives other choices.
+    drawn = dict.fromkeys([tab.note, tab.measured, *switched, *tab.parts.values()])
     started = tab.measure.click(
         on_measure,
-        [*tab.fields.values(), page.language],
-        [tab.note, tab.measured, *switched, *tab.parts.values()],
+        [*tab.fields.values(), tab.measured, page.language],
+        list(drawn),
         concurrency_id="kernels",
         concurrency_limit=WAITING_ROOM,
         show_progress="hidden",

@@ -58,14 +58,13 @@ def build(page) -> MeasuredTab:
         },
     )
     note = Note(live=True, elem_id="memory-note")
-    first = draw(choose_memory(), None, kept, "en")
-    parts = build_parts("memory", ("peak", "traffic"), "claims", first)
+    parts = build_parts("memory", ("peak", "traffic"), "claims")
     tab = MeasuredTab("memory", *controls, note, parts, gr.State(None))
     wire(
         page,
         tab,
         lambda values, measured, language: redraw(values, measured, kept, language),
-        lambda values, language: measure(page.worker, values, kept, language),
+        lambda values, _, language: measure(page.worker, values, kept, language),
         "measure",
     )
     return tab
@@ -111,7 +110,7 @@ def redraw(values: list, measured: object, kept: Recordings, language: str) -> d
 def measure(worker, values: list, kept: Recordings, language: str) -> Iterator[Update]:
     """Measure what the controls say, point by point; a fault is a sentence, and points stay."""
     run, drawn_at = None, -REDRAW_S
-    note = _progress(Progress("starting"), language)
+    note = progress(Progress("starting"), language)
     try:
         case = choose_memory(*values)
         yield Update({"note": note}, True)
@@ -124,7 +123,7 @@ def measure(worker, values: list, kept: Recordings, language: str) -> Iterator[U
                 drawn_at = now if with_plot else drawn_at
                 yield Update({"note": note, **_news(run, kept, language, with_plot)}, True, run)
             else:
-                note = _progress(item, language)
+                note = progress(item, language)
                 yield Update({"note": note}, True)
         note = []
     except InputError as error:
@@ -142,7 +141,7 @@ def _news(run: MemoryRun, kept: Recordings, language: str, with_plot: bool) -> d
     return {name: shown[name] for name in (*changed, *(("peak_plot",) if with_plot else ()))}
 
 
-def _progress(item: Progress, language: str) -> list:
+def progress(item: Progress, language: str) -> list:
     """Return the sentence of a stage."""
     details = dict(item.details)
     if "provider" in details:

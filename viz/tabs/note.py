@@ -14,7 +14,7 @@ import gradio as gr
 TAGS = (
     "div span p h2 h3 b em code pre sup table caption thead tbody tr th td ul li details summary"
 ).split()
-ATTRIBUTES = "class id role title scope colspan lang open hidden style-width".split()
+ATTRIBUTES = "class id role title scope colspan lang open hidden tabindex style-width".split()
 
 _SCRIPT = """
 const TAGS = new Set(%s);
@@ -45,14 +45,19 @@ watch('value', draw);
 
 
 class Note(gr.HTML):
-    """A piece of the page drawn from a tree of nodes; ``live`` reads changes out politely."""
+    """A piece of the page drawn from a tree of nodes; ``live`` reads changes out politely.
+
+    ``script`` is what a kind of note does besides, with ``element``, ``root`` and ``trigger``.
+    """
+
+    script = ""
 
     def __init__(self, value: list | None = None, *, live: bool = False, **kwargs: object) -> None:
         said = 'aria-live="polite" ' if live else ""
         super().__init__(
             value or [],
             html_template=f'<div {said}class="bw-note"></div>',
-            js_on_load=_SCRIPT,
+            js_on_load=_SCRIPT + self.script,
             apply_default_css=False,
             **kwargs,
         )
