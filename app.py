@@ -22,8 +22,9 @@ with mock.patch("inspect.getfile", side_effect=OSError("no stubs")):
     import gradio as gr
 
     from viz import theme
-    from viz.tabs import claims, landscape_tab, launches, lesson, measure_tab, memory, run
+    from viz.tabs import lesson, run
     from viz.tabs.header import Header, header_value
+    from viz.tabs.measure import tabs as measures
     from viz.tabs.page import WAITING, Page, known_device, merge
     from viz.tabs.watch import WATCH_CSS, WatchTab
 
@@ -44,7 +45,7 @@ def build(worker: Worker) -> gr.Blocks:
             with page.label(gr.Tab("Run", id="run"), label="tab.run"):
                 ran = run.build(page)
             with page.label(gr.Tab("Measure", id="measure"), label="tab.measure") as measure:
-                build_measures(page, measure)
+                measures.build(page, measure)
             with page.label(gr.Tab("Lesson", id="lesson"), label="tab.lesson"):
                 lesson.build(page)
         watch.listen()
@@ -88,21 +89,6 @@ def build(worker: Worker) -> gr.Blocks:
     return page_blocks
 
 
-def build_measures(page: Page, outer: gr.Tab) -> None:
-    """Build what measures a GPU: the tabs inside the tab ``outer``."""
-    with gr.Tabs(elem_id="measure-tabs"):
-        with page.label(gr.Tab("Speed", id="speed"), label="tab.speed"):
-            measure_tab.build(page, outer)
-        with page.label(gr.Tab("Landscape", id="landscape"), label="tab.landscape"):
-            landscape_tab.build(page)
-        with page.label(gr.Tab("Memory", id="memory"), label="tab.memory"):
-            memory.build(page)
-        with page.label(gr.Tab("Launches", id="launches"), label="tab.launches"):
-            launches.build(page)
-        with page.label(gr.Tab("Claims", id="claims"), label="tab.claims"):
-            claims.build(page)
-
-
 def serve(worker: Worker, host: str, port: int) -> gr.Blocks:
     """Serve the page at ``host``:``port`` in the background. Raise OSError if the port is taken."""
     page_blocks = build(worker)
@@ -117,16 +103,7 @@ def serve(worker: Worker, host: str, port: int) -> gr.Blocks:
         prevent_thread_lock=True,
         quiet=True,
         theme=theme.theme(),
-        css="".join(
-            (
-                theme.page_css(),
-                run.RUN_CSS,
-                memory.MEMORY_CSS,
-                measure_tab.MEASURE_CSS,
-                landscape_tab.LANDSCAPE_CSS,
-                claims.CLAIMS_CSS,
-            )
-        ),
+        css=theme.page_css() + run.RUN_CSS + measures.css(),
         head=theme.head_css() + f"<style>{WATCH_CSS}</style>",
         footer_links=[],
         run_history=False,

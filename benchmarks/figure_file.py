@@ -23,6 +23,6 @@ def why_not(case: SweepCase | LandscapeCase) -> str:
 
 def write_html(run: SweepRun, path: Path) -> None:
     """Write the page of a run: chart, roofline and table, without anything from the network."""
-    from viz.tabs.measure_html import to_html
+    from viz.tabs.measure.speed_html import to_html
 
     path.write_text(to_html(run), "utf-8")

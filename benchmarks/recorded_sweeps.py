@@ -133,6 +133,10 @@ def sweep_name(case: SweepCase) -> str:
         said.append(f"rows {case.sizes.n_rows}")
     if case.axis == "n_rows":
         said.append(f"cols {case.sizes.n_cols}")
+    if "seq" not in case.axis and about.algorithm.problem == "attention":
+        said.append(f"t {case.sizes.seq_k}")
+    if case.operation == "decode" and case.axis != "n_splits":
+        said.append(f"splits {case.sizes.n_splits}")
     if case.providers != about.providers:
         said += case.providers
     return " ".join([*said, *_attention_words(case.operation, case.sizes), *["hot"] * case.is_hot])

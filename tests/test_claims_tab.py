@@ -19,10 +19,10 @@ from tests.fake_check import CPU, GPU
 from tests.test_figures import words
 from tests.workers import FakeWorker
 from viz.locales import LANGUAGES, text
-from viz.tabs import claims as tab
-from viz.tabs import claims_charts as charts
-from viz.tabs import claims_words
-from viz.tabs.measured import Recordings
+from viz.tabs.measure import claims as tab
+from viz.tabs.measure import claims_charts as charts
+from viz.tabs.measure import claims_words
+from viz.tabs.measure.measured import Recordings
 
 NOTHING = Recordings((), ())
 CASES = CLAIMS["C8"].cases  # attention over its length, in two batches; C7 and C11 read them too

@@ -13,7 +13,7 @@ from tests.sweeps import CASE, RUN
 from tests.test_sweep_command import COMMAND, answers
 from tests.test_sweep_command import shell as shell  # a fixture
 from viz.figures import document
-from viz.tabs import measure_html
+from viz.tabs.measure import speed_html
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_the_file_holds_what_the_page_shows(tmp_path, without_plotly):
 
 def test_no_word_of_a_run_is_markup(without_plotly):
     odd = "<img onerror=alert(1)>"
-    page = measure_html.to_html(replace(RUN, command=odd, device=replace(RUN.device, name=odd)))
+    page = speed_html.to_html(replace(RUN, command=odd, device=replace(RUN.device, name=odd)))
     assert odd not in page and page.count("&lt;img onerror=alert(1)&gt;") >= 3
 
 

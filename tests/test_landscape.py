@@ -23,13 +23,13 @@ from tests.test_figures import words
 from tests.workers import FakeWorker
 from viz.figures.landscape import CELL, Axis, Tile, heat_map, inks
 from viz.locales import LANGUAGES
-from viz.tabs import landscape as tab
-from viz.tabs import landscape_cells as cells
-from viz.tabs import landscape_live as live
-from viz.tabs import measure_files as files
-from viz.tabs.landscape_cells import Landscape, Look, axes_for, varying
-from viz.tabs.landscape_guess import SKIPPED, Guess
-from viz.tabs.measured import Recordings
+from viz.tabs.measure import files
+from viz.tabs.measure import landscape as tab
+from viz.tabs.measure import landscape_cells as cells
+from viz.tabs.measure import landscape_live as live
+from viz.tabs.measure.landscape_cells import Landscape, Look, axes_for, varying
+from viz.tabs.measure.landscape_guess import SKIPPED, Guess
+from viz.tabs.measure.measured import Recordings
 
 # A product of 2 GB and 5 TFLOP over two settings that vary, and one that does not.
 CASE = choose_landscape("matmul", 1024)

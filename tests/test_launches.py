@@ -26,7 +26,7 @@ from viz.figures import launches as charts
 from viz.figures import launches_words
 from viz.figures.base import payload
 from viz.locales import LANGUAGES
-from viz.tabs import launches as tab
+from viz.tabs.measure import launches as tab
 
 CASE = launches.choose_launches()
 SMALL = launches.choose_launches(6, 50, "bfloat16")

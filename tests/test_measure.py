@@ -22,12 +22,12 @@ from viz.figures.measure import Dot, Line, numbered, speed_figure
 from viz.figures.path_strip import Stretch
 from viz.figures.roofline import Ceilings, Spot, roofline_figure
 from viz.locales import LANGUAGES
-from viz.tabs import measure as tab
-from viz.tabs import measure_files as files
-from viz.tabs import measure_guess as guesses
-from viz.tabs import measure_runs as runs
-from viz.tabs.measure_fields import FIELDS
-from viz.tabs.measured import Recordings
+from viz.tabs.measure import files
+from viz.tabs.measure import speed as tab
+from viz.tabs.measure import speed_guess as guesses
+from viz.tabs.measure import speed_runs as runs
+from viz.tabs.measure.measured import Recordings
+from viz.tabs.measure.speed_fields import FIELDS
 
 CASE = choose_sweep("softmax", "256, 1024", "bfloat16", ["ours", "torch", "liger"])
 OURS = {"path": "single", "settings": {"num_warps": 8}, "registers": 64, "spills": 0}

@@ -11,9 +11,9 @@ from tests.test_figures import words
 from tests.test_measure import CASE, KEPT, NOTHING, POINTS, RUN, plotted, values
 from tests.workers import FakeWorker
 from viz.locales import LANGUAGES
-from viz.tabs import measure as tab
-from viz.tabs import measure_live as live
-from viz.tabs.measure_runs import key_of
+from viz.tabs.measure import speed as tab
+from viz.tabs.measure import speed_live as live
+from viz.tabs.measure.speed_runs import key_of
 
 
 @pytest.mark.parametrize("changes", [{"values": "0"}, {"axis": "seq"}, {"runs": ["odd"]}])

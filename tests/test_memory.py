@@ -34,8 +34,8 @@ from viz.figures import memory_words
 from viz.figures.base import payload
 from viz.figures.sizes import size
 from viz.locales import LANGUAGES
-from viz.tabs import measured
-from viz.tabs import memory as tab
+from viz.tabs.measure import measured
+from viz.tabs.measure import memory as tab
 
 FUSED, STAGES, MATH, FLASH = memory.PROVIDERS
 CASE = memory.choose_memory()

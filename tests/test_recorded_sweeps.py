@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks import recorded
 from benchmarks.operations import OPERATIONS
+from benchmarks.recorded_sweeps import sweep_name
 from benchmarks.sweep_choice import WIDE, choose_sweep
 from benchmarks.sweep_results import SweepRun
 from kernels.errors import InputError
@@ -168,3 +169,21 @@ def test_a_whole_sweep_is_a_small_file(tmp_path):
     )
     assert len(case.values) == 15 and path.stat().st_size < 70_000
     assert recorded.read(path).points == tuple(points)
+
+
+OTHERWISE = {
+    "seq": 2048, "head_dim": 32, "heads": 8, "batch": 2, "n_splits": 8, "mask": "causal",
+    "n_rows": 48, "n_cols": 512, "dtype": "float16", "is_hot": True, "providers": "ours",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_sweeps_of_other_sizes_have_files_of_their_own(operation):
+    for axis in OPERATIONS[operation].axes:
+        usual = {"operation": operation, "values": "64,128", "axis": axis, "limits": WIDE}
+        cases = [choose_sweep(**usual)]
+        for option, value in OTHERWISE.items():
+            case = choose_sweep(**{**usual, option: value})
+            if case not in cases:
+                cases.append(case)
+        assert len({sweep_name(case) for case in cases}) == len(cases) > 2

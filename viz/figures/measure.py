@@ -43,6 +43,12 @@ STYLES = {
     "sdpa_cudnn": ("dash", "diamond-open"),
     "sdpa_efficient": ("dashdot", "triangle-up-open"),
     "sdpa_math": ("dot", "cross-open"),
+    "load_ca": ("dash", "triangle-up"),
+    "load_cg": ("dot", "triangle-down"),
+    "store_wb": ("dashdot", "square"),
+    "store_cs": ("longdash", "diamond-open"),
+    "ca_wb": ("dot", "cross-open"),
+    "ca_cs": ("dash", "triangle-left"),
     "guess": ("dash", "circle-cross-open"),
 }
 STUDIED, CEILING, GUESS = "ours", "copy", "guess"

@@ -6,8 +6,8 @@ from benchmarks.recorded_sweeps import sweep_name
 from benchmarks.sweep_choice import LIMITS, text_of
 from benchmarks.sweep_results import SweepCase, SweepRun
 from kernels.errors import InputError, shorten
-from viz.tabs.measure_words import size_words
-from viz.tabs.measured import Recordings
+from viz.tabs.measure.measured import Recordings
+from viz.tabs.measure.speed_words import size_words
 
 MOST_SWEEPS = 4
 

@@ -10,8 +10,8 @@ import gradio as gr
 from benchmarks.operations import OPERATIONS
 from benchmarks.sweep_results import SweepRun
 from viz.locales import text
-from viz.tabs import measure_fields as controls
-from viz.tabs.measure_guess import FIELDS as GUESSED
+from viz.tabs.measure import speed_fields as controls
+from viz.tabs.measure.speed_guess import FIELDS as GUESSED
 from viz.tabs.note import Note
 from viz.tabs.page import dropdown
 

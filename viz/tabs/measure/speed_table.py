@@ -13,10 +13,18 @@ from viz.figures.numerals import short
 from viz.figures.prose import listed, say
 from viz.figures.sizes import size
 from viz.locales import text
-from viz.tabs.measure_lines import Shown, has_time, providers_of, seen, share, table_of, values_of
-from viz.tabs.measure_paths import has_paths
-from viz.tabs.measure_told import axis_name, configuration, digits, microseconds, milliseconds
-from viz.tabs.measure_words import fastest, is_ours
+from viz.tabs.measure.speed_lines import (
+    Shown,
+    has_time,
+    providers_of,
+    seen,
+    share,
+    table_of,
+    values_of,
+)
+from viz.tabs.measure.speed_paths import has_paths
+from viz.tabs.measure.speed_told import axis_name, configuration, digits, microseconds, milliseconds
+from viz.tabs.measure.speed_words import fastest, is_ours
 
 
 def table(run: SweepRun | None, case: SweepCase, shown: Shown, language: str) -> list:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import gradio as gr
 from gradio.context import Context
 
@@ -12,18 +10,16 @@ from benchmarks.sweep_results import SweepRun
 from kernels.errors import InputError
 from viz.figures.prose import fault
 from viz.locales import text
-from viz.tabs import measure as handlers
-from viz.tabs import measure_guess as guesses
-from viz.tabs import measure_live as live
-from viz.tabs.measure_fields import SIZE_FIELDS, values_label
-from viz.tabs.measure_files import wire_files
-from viz.tabs.measure_runs import run_choices, runs_for
-from viz.tabs.measure_screen import Screen, build_screen
-from viz.tabs.measured import QUIET, Recordings, button, said
+from viz.tabs.measure import speed as handlers
+from viz.tabs.measure import speed_guess as guesses
+from viz.tabs.measure import speed_live as live
+from viz.tabs.measure.files import wire_files
+from viz.tabs.measure.measured import QUIET, Recordings, button, said
+from viz.tabs.measure.speed_fields import SIZE_FIELDS, values_label
+from viz.tabs.measure.speed_runs import run_choices, runs_for
+from viz.tabs.measure.speed_screen import Screen, build_screen
 from viz.tabs.page import WAITING, explain, known_device, merge
 from viz.tabs.run import WAITING_ROOM, device_now
-
-MEASURE_CSS = Path(__file__).with_name("measure.css").read_text("utf-8")
 
 _OPEN_MORE = """() => {
   document.querySelector('#measure-more-button').classList.toggle('bw-open');
@@ -62,9 +58,18 @@ def _wire_controls(page, screen: Screen, kept: Recordings, opened: list) -> None
     """Connect the controls, the language and the device."""
     given, drawn = _given(page, screen), _drawn(screen)
 
+    is_drawn = gr.State(False)
+
     def show(*values):
         *values, measured, guess, language = values
         return screen.named(handlers.redraw(values, measured, guess, kept, language))
+
+    def open_speed(*values):
+        return {**show(*values), is_drawn: True}
+
+    def retell_speed(*values):
+        *values, once_drawn = values
+        return show(*values) if once_drawn else {}  # what nobody has opened has no words yet
 
     def show_anew(*values):
         *values, measured, guess, language = values
@@ -78,13 +83,14 @@ def _wire_controls(page, screen: Screen, kept: Recordings, opened: list) -> None
     followed = [fields[name].input for name in ("providers", "view", "reference")]
     typed = [fields["values"].submit, fields["values"].blur]
     gr.on(
-        [*followed, *typed, *opened, page.language.change],
-        show,
+        [*followed, *typed, *opened],
+        open_speed,
         given,
-        drawn,
+        [*drawn, is_drawn],
         show_progress="hidden",
         api_name="sweeps",
     )
+    page.language.change(retell_speed, [*given, is_drawn], drawn, **QUIET)
     sizes = [fields[name].input for name in SIZE_FIELDS]
     gr.on(sizes, show_anew, given, [*drawn, fields["runs"]], **QUIET)
     others = [fields[name] for name in ("runs", "values", *SIZE_FIELDS)]

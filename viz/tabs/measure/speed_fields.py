@@ -10,8 +10,8 @@ from benchmarks.sweep_results import SweepCase, SweepRun
 from kernels.inputs import DTYPES
 from kernels.tile_inputs import MASKS
 from viz.locales import text
-from viz.tabs.measure_lines import VIEWS, default_view
-from viz.tabs.measure_runs import MOST_SWEEPS, key_of, run_choices, values_text
+from viz.tabs.measure.speed_lines import VIEWS, default_view
+from viz.tabs.measure.speed_runs import MOST_SWEEPS, key_of, run_choices, values_text
 from viz.tabs.page import dropdown
 
 # The controls in the order in which handlers get them.

@@ -12,7 +12,7 @@ from viz.figures.measure import CEILING, STUDIED
 from viz.figures.memory_words import run_words, versions
 from viz.figures.prose import listed, rich, say
 from viz.locales import text
-from viz.tabs.measure_lines import (
+from viz.tabs.measure.speed_lines import (
     Shown,
     has_time,
     providers_of,
@@ -20,7 +20,7 @@ from viz.tabs.measure_lines import (
     table_of,
     values_of,
 )
-from viz.tabs.measure_told import axis_name, digits, speeds
+from viz.tabs.measure.speed_told import axis_name, digits, speeds
 
 SAME = 0.02  # times this close together are called the same
 

@@ -11,7 +11,7 @@ from benchmarks.sweep_results import SweepCase, SweepPoint, SweepRun
 from viz.figures.measure import CEILING, STUDIED, Dot, Line
 from viz.figures.roofline import Ceilings, Spot
 from viz.locales import text
-from viz.tabs.measure_told import axis_name, digits, milliseconds, speeds, told
+from viz.tabs.measure.speed_told import axis_name, digits, milliseconds, speeds, told
 
 VIEWS = ("GB/s", "TFLOP/s", "ms", "ratio")
 NOT_A_NUMBER = math.nan

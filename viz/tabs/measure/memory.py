@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import gradio as gr
 
@@ -25,7 +24,7 @@ from viz.figures import memory as charts
 from viz.figures import memory_words as words
 from viz.figures.prose import error_sentence, fault
 from viz.locales import text
-from viz.tabs.measured import (
+from viz.tabs.measure.measured import (
     MeasuredTab,
     Recordings,
     Update,
@@ -37,8 +36,6 @@ from viz.tabs.measured import (
 )
 from viz.tabs.note import Note
 from viz.tabs.page import dropdown, explain
-
-MEMORY_CSS = Path(__file__).with_name("memory.css").read_text("utf-8")
 
 HEAD_DIMS = [16, 32, 64, 96, 128, 192, 256]
 REDRAW_S = 1.0  # a new plot is a new drawing: once a second is enough, the table follows each point

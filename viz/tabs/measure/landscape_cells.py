@@ -20,8 +20,8 @@ from kernels.inputs import one_of
 from kernels.problems import shape_of
 from kernels.tuning import THREADS_A_WARP, Config
 from viz.figures.measure import CEILING
-from viz.tabs.measure_lines import has_time
-from viz.tabs.measure_told import settings_words
+from viz.tabs.measure.speed_lines import has_time
+from viz.tabs.measure.speed_told import settings_words
 
 VIEWS = ("GB/s", "TFLOP/s", "ms", "registers", "shared", "occupancy")
 # What stands upright where nothing else is asked for, and what lies: the first that vary.

@@ -12,12 +12,12 @@ from benchmarks.worker import JobFailed
 from kernels.errors import InputError
 from viz.figures.prose import error_sentence, fault
 from viz.locales import text
-from viz.tabs.landscape import MOST_RUNS, Seen, choose, draw, is_of, look_at, named, seen_of
-from viz.tabs.landscape_cells import Landscape, tried
-from viz.tabs.landscape_guess import SKIPPED
-from viz.tabs.landscape_screen import HIDE
-from viz.tabs.measure_live import ROOM_S, Clock, progress
-from viz.tabs.measured import Recordings, Update, said
+from viz.tabs.measure.landscape import MOST_RUNS, Seen, choose, draw, is_of, look_at, named, seen_of
+from viz.tabs.measure.landscape_cells import Landscape, tried
+from viz.tabs.measure.landscape_guess import SKIPPED
+from viz.tabs.measure.landscape_screen import HIDE
+from viz.tabs.measure.measured import Recordings, Update, said
+from viz.tabs.measure.speed_live import ROOM_S, Clock, progress
 
 
 def measure(

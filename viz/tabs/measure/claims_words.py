@@ -19,8 +19,8 @@ from viz.figures.launches_words import timeline_key
 from viz.figures.memory_words import memory_key, recordings, run_words, table_of, versions
 from viz.figures.prose import listed, name_of, rich, say
 from viz.locales import text
-from viz.tabs import claims_charts as charts
-from viz.tabs import measure_words
+from viz.tabs.measure import claims_charts as charts
+from viz.tabs.measure import speed_words
 
 MARKS = {"true": "✓", "partly": "◐", "false": "✕", "none": "–"}
 _SENTENCE = re.compile(r"(?<=。)(?=.)|(?<=\.) ")  # where one ends and another begins
@@ -208,7 +208,7 @@ def _chart_key(runs: Sequence[Run], language: str) -> list:
     if first is None:
         return []  # maps have their own
     sweeps = charts.overlaid(runs)
-    over = measure_words.overlays(sweeps, language)
+    over = speed_words.overlays(sweeps, language)
     if len({run.case.is_hot for run in sweeps}) > 1:
         return over  # which says whose caches are hot
-    return [*over, *measure_words.key(first, charts.shown_of(first), language)]
+    return [*over, *speed_words.key(first, charts.shown_of(first), language)]

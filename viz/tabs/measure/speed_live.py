@@ -17,10 +17,10 @@ from benchmarks.worker import JobFailed
 from kernels.errors import InputError
 from viz.figures.prose import error_sentence, fault
 from viz.locales import text
-from viz.tabs import measure_lines as lines
-from viz.tabs.measure import HIDDEN, choose, draw
-from viz.tabs.measure_runs import MOST_SWEEPS, own_sweeps, under
-from viz.tabs.measured import Recordings, Update, said
+from viz.tabs.measure import speed_lines as lines
+from viz.tabs.measure.measured import Recordings, Update, said
+from viz.tabs.measure.speed import HIDDEN, choose, draw
+from viz.tabs.measure.speed_runs import MOST_SWEEPS, own_sweeps, under
 
 REDRAW_S = 1.0  # a new plot is a new drawing: once a second is enough
 ROOM_S = 90.0  # a sweep ends by itself; this much later, nothing is believed to come

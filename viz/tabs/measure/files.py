@@ -13,7 +13,7 @@ import gradio as gr
 from gradio.processing_utils import save_bytes_to_cache
 
 from benchmarks.sweep_results import LandscapeCase, SweepPoint, SweepRun
-from viz.tabs.measured import QUIET
+from viz.tabs.measure.measured import QUIET
 
 FIELDS = (*SweepPoint.__dataclass_fields__, "gb_per_s", "tflop_per_s")
 COLUMNS = (*FIELDS, "caches")

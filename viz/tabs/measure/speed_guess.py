@@ -17,9 +17,9 @@ from kernels.inputs import one_of
 from viz.figures.measure import GUESS, Dot, Line
 from viz.figures.prose import listed, say
 from viz.locales import text
-from viz.tabs.measure_lines import Shown, default_view, providers_of, table_of, values_of
-from viz.tabs.measure_told import axis_name, digits
-from viz.tabs.measure_words import fastest
+from viz.tabs.measure.speed_lines import Shown, default_view, providers_of, table_of, values_of
+from viz.tabs.measure.speed_told import axis_name, digits
+from viz.tabs.measure.speed_words import fastest
 
 MOST = 1e6  # GB/s or TFLOP/s that anyone may guess
 # The form's fields of speeds, in the order of the sizes.

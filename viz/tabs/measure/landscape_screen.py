@@ -8,10 +8,10 @@ from benchmarks.operations import OPERATIONS
 from benchmarks.sweep_results import LandscapeCase
 from kernels.inputs import DTYPES
 from viz.locales import text
-from viz.tabs.landscape_cells import VIEWS, Look, operations, size_of
-from viz.tabs.measure_lines import default_view
-from viz.tabs.measured import MeasuredTab, build_controls
-from viz.tabs.memory import masks
+from viz.tabs.measure.landscape_cells import VIEWS, Look, operations, size_of
+from viz.tabs.measure.measured import MeasuredTab, build_controls
+from viz.tabs.measure.memory import masks
+from viz.tabs.measure.speed_lines import default_view
 from viz.tabs.note import Note
 from viz.tabs.page import dropdown
 

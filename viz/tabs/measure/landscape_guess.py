@@ -11,7 +11,7 @@ from typing import NamedTuple
 from benchmarks.sweep_results import LandscapeCase
 from kernels.inputs import one_of, whole_number
 from viz.figures.prose import name_of, say
-from viz.tabs.landscape_cells import Landscape, Look, slower
+from viz.tabs.measure.landscape_cells import Landscape, Look, slower
 
 SKIPPED = "skipped"
 MOST = 2**20  # of a setting

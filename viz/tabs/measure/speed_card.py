@@ -12,7 +12,7 @@ from viz.figures.measure import STUDIED
 from viz.figures.prose import listed, say
 from viz.figures.sizes import size, times
 from viz.locales import text
-from viz.tabs.measure_lines import (
+from viz.tabs.measure.speed_lines import (
     Shown,
     has_time,
     providers_of,
@@ -20,14 +20,15 @@ from viz.tabs.measure_lines import (
     table_of,
     values_of,
 )
-from viz.tabs.measure_told import (
+from viz.tabs.measure.speed_told import (
     axis_name,
     configuration,
     microseconds,
     milliseconds,
     speeds,
+    spilled,
 )
-from viz.tabs.measure_words import SAME, fastest, is_ours, last_round
+from viz.tabs.measure.speed_words import SAME, fastest, is_ours, last_round
 
 
 def card(run: SweepRun | None, shown: Shown, language: str) -> list:
@@ -75,7 +76,7 @@ def _facts(run: SweepRun, compared: list[SweepPoint], points: dict, language: st
         "path": [point.path for point in compared],
         "settings": [configuration(point.settings) for point in compared],
         "registers": [_count(point.registers) for point in compared],
-        "spills": [_count(point.spills) for point in compared],
+        "spills": [spilled(point) or "" for point in compared],
         "shared": [
             "" if point.shared_bytes is None else size(point.shared_bytes) for point in compared
         ],

@@ -150,20 +150,26 @@ def wire(page, tab: MeasuredTab, redraw: Callable, measure: Callable, api_name: 
     api_name  of Measure; the controls' is the tab's own name
     """
     inputs = [*tab.fields.values(), tab.measured, page.language]
+    drawn, is_drawn = [tab.note, *tab.parts.values()], gr.State(False)
 
     def show(*given):
         *values, measured, language = given
-        return tab.named(redraw(values, measured, language))
+        return {**tab.named(redraw(values, measured, language)), is_drawn: True}
+
+    def retell(*given):
+        *given, once_drawn = given
+        return show(*given) if once_drawn else {}  # what nobody has opened has no words yet
 
     followed = [field.input for name, field in tab.fields.items() if name not in tab.leads]
     gr.on(
-        [*followed, Context.block.select, page.language.change],
+        [*followed, Context.block.select],
         show,
         inputs,
-        [tab.note, *tab.parts.values()],
+        [*drawn, is_drawn],
         show_progress="hidden",
         api_name=tab.name,
     )
+    page.language.change(retell, [*inputs, is_drawn], [*drawn, is_drawn], **QUIET)
 
     async def say_device(language):
         return button(await known_device(page.worker), language)

@@ -21,10 +21,10 @@ from viz.figures.landscape import CELL
 from viz.figures.memory_words import recordings
 from viz.figures.prose import fault
 from viz.locales import text
-from viz.tabs import landscape_guess as guesses
-from viz.tabs import landscape_map as maps
-from viz.tabs import landscape_words as words
-from viz.tabs.landscape_cells import (
+from viz.tabs.measure import landscape_guess as guesses
+from viz.tabs.measure import landscape_map as maps
+from viz.tabs.measure import landscape_words as words
+from viz.tabs.measure.landscape_cells import (
     VIEWS,
     Landscape,
     Look,
@@ -33,9 +33,9 @@ from viz.tabs.landscape_cells import (
     size_of,
     tried,
 )
-from viz.tabs.landscape_screen import FIELDS, HIDE, SHOW, UPDATE, control_updates
-from viz.tabs.measure_lines import default_view
-from viz.tabs.measured import Recordings
+from viz.tabs.measure.landscape_screen import FIELDS, HIDE, SHOW, UPDATE, control_updates
+from viz.tabs.measure.measured import Recordings
+from viz.tabs.measure.speed_lines import default_view
 from viz.tabs.page import explain
 
 MOST_RUNS = 4  # of a visitor's own

@@ -12,8 +12,8 @@ from viz.figures.measure import STUDIED
 from viz.figures.path_strip import Stretch
 from viz.figures.remark import Remark
 from viz.locales import text
-from viz.tabs.measure_lines import Shown, has_time, seen, share, table_of, values_of
-from viz.tabs.measure_told import axis_name
+from viz.tabs.measure.speed_lines import Shown, has_time, seen, share, table_of, values_of
+from viz.tabs.measure.speed_told import axis_name
 
 FALL = 0.15  # of the copy's speed: a line that falls further is worth a word
 ALIGNED = 16  # bytes that a thread can read at once, where they start at a multiple of it

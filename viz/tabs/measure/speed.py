@@ -18,18 +18,25 @@ from viz.figures.memory_words import run_words
 from viz.figures.prose import fault
 from viz.figures.roofline import roofline_figure
 from viz.locales import text
-from viz.tabs import measure_fields as controls
-from viz.tabs import measure_guess as guesses
-from viz.tabs import measure_lines as lines
-from viz.tabs import measure_words as words
-from viz.tabs.measure_card import card
-from viz.tabs.measure_lines import Shown
-from viz.tabs.measure_paths import stretches_of, surprise
-from viz.tabs.measure_runs import key_of, matches, read_picked, recorded_of, run_choices, runs_for
-from viz.tabs.measure_runs import sweeps as sweeps_of
-from viz.tabs.measure_table import table
-from viz.tabs.measure_told import axis_name, digits
-from viz.tabs.measured import Recordings, plot_update
+from viz.tabs.measure import speed_fields as controls
+from viz.tabs.measure import speed_guess as guesses
+from viz.tabs.measure import speed_lines as lines
+from viz.tabs.measure import speed_words as words
+from viz.tabs.measure.measured import Recordings, plot_update
+from viz.tabs.measure.speed_card import card
+from viz.tabs.measure.speed_lines import Shown
+from viz.tabs.measure.speed_paths import stretches_of, surprise
+from viz.tabs.measure.speed_runs import (
+    key_of,
+    matches,
+    read_picked,
+    recorded_of,
+    run_choices,
+    runs_for,
+)
+from viz.tabs.measure.speed_runs import sweeps as sweeps_of
+from viz.tabs.measure.speed_table import table
+from viz.tabs.measure.speed_told import axis_name, digits
 from viz.tabs.page import explain
 
 HIDDEN = {"visible": False, "__type__": "update"}

@@ -11,7 +11,7 @@ from viz.figures.memory_words import run_words, table_of, versions
 from viz.figures.prose import name_of, say
 from viz.figures.sizes import size
 from viz.locales import text
-from viz.tabs.landscape_cells import (
+from viz.tabs.measure.landscape_cells import (
     Landscape,
     configs_of,
     size_of,
@@ -19,10 +19,10 @@ from viz.tabs.landscape_cells import (
     tried,
     values_a_thread,
 )
-from viz.tabs.landscape_map import known, occupancy_words, why_not
-from viz.tabs.measure_lines import default_view, has_time
-from viz.tabs.measure_told import digits, milliseconds, spilled
-from viz.tabs.measure_words import operation_name
+from viz.tabs.measure.landscape_map import known, occupancy_words, why_not
+from viz.tabs.measure.speed_lines import default_view, has_time
+from viz.tabs.measure.speed_told import digits, milliseconds, spilled
+from viz.tabs.measure.speed_words import operation_name
 
 MOST_ROWS = 10  # of the table of the fastest
 

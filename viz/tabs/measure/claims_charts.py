@@ -13,12 +13,12 @@ from benchmarks.operations import OPERATIONS
 from benchmarks.sweep_results import LandscapeCase, SweepCase, SweepRun
 from viz.figures.launches import timeline_figure
 from viz.figures.memory import memory_figure
-from viz.tabs import landscape_map
-from viz.tabs.landscape_cells import Landscape, Look, axes_for
-from viz.tabs.landscape_words import case_words
-from viz.tabs.measure import figure_of
-from viz.tabs.measure_lines import Shown, default_view
-from viz.tabs.measured import plot_update
+from viz.tabs.measure import landscape_map
+from viz.tabs.measure.landscape_cells import Landscape, Look, axes_for
+from viz.tabs.measure.landscape_words import case_words
+from viz.tabs.measure.measured import plot_update
+from viz.tabs.measure.speed import figure_of
+from viz.tabs.measure.speed_lines import Shown, default_view
 
 # The settings that a claim is about, where those are not a map's usual ones: upright, lying.
 AXES = {"C14": ("num_warps", "num_stages")}

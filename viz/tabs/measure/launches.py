@@ -22,7 +22,7 @@ from viz.figures import launches_words as words
 from viz.figures.memory_words import recordings
 from viz.figures.prose import error_sentence, fault
 from viz.locales import text
-from viz.tabs.measured import (
+from viz.tabs.measure.measured import (
     MeasuredTab,
     Recordings,
     Update,

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import gradio as gr
 
 from benchmarks.sweep_results import SweepRun
 from kernels.errors import InputError
-from viz.figures.landscape import ramp_css
-from viz.tabs import landscape as handlers
-from viz.tabs.landscape_cells import operations
-from viz.tabs.landscape_guess import SKIPPED
-from viz.tabs.landscape_live import measure
-from viz.tabs.landscape_screen import build_screen
-from viz.tabs.measure_files import wire_files
-from viz.tabs.measured import QUIET, MeasuredTab, Recordings, wire
-
-LANDSCAPE_CSS = Path(__file__).with_name("landscape.css").read_text("utf-8") + ramp_css()
+from viz.tabs.measure import landscape as handlers
+from viz.tabs.measure.files import wire_files
+from viz.tabs.measure.landscape_cells import operations
+from viz.tabs.measure.landscape_guess import SKIPPED
+from viz.tabs.measure.landscape_live import measure
+from viz.tabs.measure.landscape_screen import build_screen
+from viz.tabs.measure.measured import QUIET, MeasuredTab, Recordings, wire
 
 
 def build(page) -> MeasuredTab:

@@ -6,11 +6,11 @@ from benchmarks.operations import OPERATIONS
 from benchmarks.sweep_results import SweepRun
 from viz.figures.document import document
 from viz.locales import text
-from viz.tabs import measure_words as words
-from viz.tabs.measure import figure_of, roofline
-from viz.tabs.measure_card import card
-from viz.tabs.measure_lines import Shown, default_view
-from viz.tabs.measure_table import table
+from viz.tabs.measure import speed_words as words
+from viz.tabs.measure.speed import figure_of, roofline
+from viz.tabs.measure.speed_card import card
+from viz.tabs.measure.speed_lines import Shown, default_view
+from viz.tabs.measure.speed_table import table
 
 LANGUAGE = "en"  # a shell's
 

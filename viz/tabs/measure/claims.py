@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import gradio as gr
 
@@ -27,11 +26,11 @@ from kernels.errors import InputError
 from kernels.inputs import one_of
 from viz.figures.prose import error_sentence, fault
 from viz.locales import text
-from viz.tabs import claims_charts as charts
-from viz.tabs import claims_words as words
-from viz.tabs import launches, measure_live, memory
-from viz.tabs.claims_words import ROW, tell
-from viz.tabs.measured import (
+from viz.tabs.measure import claims_charts as charts
+from viz.tabs.measure import claims_words as words
+from viz.tabs.measure import launches, memory, speed_live
+from viz.tabs.measure.claims_words import ROW, tell
+from viz.tabs.measure.measured import (
     QUIET,
     MeasuredTab,
     Recordings,
@@ -42,8 +41,6 @@ from viz.tabs.measured import (
 )
 from viz.tabs.note import Note
 from viz.tabs.page import dropdown, explain
-
-CLAIMS_CSS = Path(__file__).with_name("claims.css").read_text("utf-8")
 
 RECORDS = {kind.case_record: kind.record for kind in recorded.KINDS.values()}
 JOBS = {
@@ -241,11 +238,11 @@ def _measured(
 
     place   the number of the case, and of how many
     """
-    found, is_over, drawn_at = [], False, -measure_live.REDRAW_S
+    found, is_over, drawn_at = [], False, -speed_live.REDRAW_S
     limited, record = within_limits(case), RECORDS[type(case)]
     budget_s = getattr(limited, "budget_s", None)
-    clock, note = measure_live.Clock(budget_s or 0.0), []
-    limit_s = budget_s and budget_s + measure_live.ROOM_S
+    clock, note = speed_live.Clock(budget_s or 0.0), []
+    limit_s = budget_s and budget_s + speed_live.ROOM_S
     for item in worker.run(JOBS[type(case)](limited), limit_s):
         shown = {}
         if isinstance(item, Progress):
@@ -253,7 +250,7 @@ def _measured(
             note = _progress(item, limited, clock.left(item), place, language)
         else:
             found.append(item)
-            if time.monotonic() - drawn_at >= measure_live.REDRAW_S:
+            if time.monotonic() - drawn_at >= speed_live.REDRAW_S:
                 so_far = record(case, worker.device(0.0), tuple(found))
                 shown = charts.drawn(key, (so_far,), language)
                 shown["table"] = words.live(so_far, language)
@@ -276,6 +273,6 @@ def _progress(
     elif isinstance(case, LaunchCase):
         (stage,) = launches.progress(item, language)
     else:
-        (stage,) = measure_live.progress(item, left, language)
+        (stage,) = speed_live.progress(item, left, language)
     where = text(language, "claims.progress", n=place[0], of=place[1])
     return [[*stage[:2], where, *stage[2:]]]

@@ -9,9 +9,9 @@ from benchmarks.sweep_results import SweepPoint
 from viz.figures.landscape import Axis, Tile, heat_map
 from viz.figures.prose import name_of, rich
 from viz.locales import text
-from viz.tabs.landscape_cells import Landscape, Look, Settings, slower
-from viz.tabs.measure_lines import has_time
-from viz.tabs.measure_told import digits, facts, spilled
+from viz.tabs.measure.landscape_cells import Landscape, Look, Settings, slower
+from viz.tabs.measure.speed_lines import has_time
+from viz.tabs.measure.speed_told import digits, facts, spilled
 
 # Marks that the key explains, in this order.
 MARKS = ("best", "chosen", "guess", "spilled", "unfit", "failed", "waiting")
