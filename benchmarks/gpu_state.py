@@ -36,7 +36,8 @@ def gpu_state() -> GpuState:
 
     bits = _asked(_reasons) or 0
     slowed = next((word for word, mask in SLOWED if bits & mask), "")
-    return GpuState(_asked(torch.cuda.clock_rate), _asked(torch.cuda.temperature), slowed)
+    clock_mhz = _asked(lambda: torch.cuda.clock_rate())
+    return GpuState(clock_mhz, _asked(lambda: torch.cuda.temperature()), slowed)
 
 
 def _asked(question: Callable[[], object]) -> int | None:

@@ -24,7 +24,7 @@ from kernels.inputs import Case
 
 REASONS = (
     "no_memory", "refused", "not_installed", "too_long", "too_many_scores", "unknown", "failed",
-    "wrong", "unfit",
+    "wrong", "unfit", "too_fast",
 )  # fmt: skip
 SETTINGS = (
     "block", "block_m", "block_k", "group_m", "rows", "n_splits", "num_warps", "num_stages",

@@ -181,6 +181,9 @@ def timed(
         times = timing.in_turns([call.run for _, call in ready], seconds=seconds, is_hot=is_hot)
         state = gpu_state()
         for (point, call), found in zip(ready, times, strict=True):
+            if not found.p20_ms > 0:  # no rate can be told of a time of 0
+                yield replace(point, reason="too_fast")
+                continue
             is_short = found.median_ms * 1e3 < SHORT_US and not is_hot
             yield replace(
                 point,
@@ -262,6 +265,10 @@ def landscape(case: LandscapeCase) -> Iterator[Progress | SweepPoint]:
             yield replace(found, settings=settings)
         else:
             point, call = found
-            ready = [(replace(point, settings=settings), call)]
-            yield from timed(ready, seconds=SECONDS_A_SETTING)
+            point = replace(point, settings=settings)
+            try:
+                yield from timed([(point, call)], seconds=SECONDS_A_SETTING)
+            except torch.OutOfMemoryError:  # ends this setting, not the landscape
+                torch.cuda.empty_cache()
+                yield replace(point, reason="no_memory")
     torch.cuda.empty_cache()

@@ -14,6 +14,7 @@ REASONS = {
     "no_memory": "the GPU's memory does not suffice",
     "refused": "it refuses these sizes",
     "not_installed": "it is not installed here",
+    "too_fast": "it takes less time than the clock can tell",
     "too_long": "its rows may not be longer",
     "too_many_scores": "the scores would fill the memory",
     "unknown": "it does not compute this",

@@ -11,6 +11,7 @@ import torch
 
 from benchmarks import sweep, timing
 from benchmarks.operations import NAMES, OPERATIONS, at
+from benchmarks.own_providers import Call
 from benchmarks.sweep_choice import Limits, choose_landscape, choose_sweep, limits_from, text_of
 from benchmarks.sweep_results import SweepCase, SweepPoint
 from kernels.errors import InputError
@@ -214,6 +215,13 @@ def test_memory_that_runs_out_ends_a_value_and_not_the_sweep(monkeypatch, where)
     wanted = [(64, "ours"), (64, "torch"), (128, "ours"), (128, "torch")]
     assert [(point.value, point.provider) for point in points] == wanted
     assert {point.reason for point in points} == {"no_memory"}
+
+
+def test_a_call_below_the_clocks_resolution_is_said_to_be_so(cuda, monkeypatch):
+    monkeypatch.setattr(timing, "in_turns", lambda calls, **_: [timing.summary([0.0, 1.0, 2.0])])
+    ready = [(SweepPoint("ours", 1, n_bytes=6), Call(lambda: None))]
+    (point,) = sweep.timed(ready)
+    assert point.reason == "too_fast" and point.median_ms != point.median_ms
 
 
 # A user's choice.
