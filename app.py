@@ -22,7 +22,7 @@ with mock.patch("inspect.getfile", side_effect=OSError("no stubs")):
     import gradio as gr
 
     from viz import theme
-    from viz.first_page import FirstPage
+    from viz.from_memory import FromMemory
     from viz.tabs import lesson, run
     from viz.tabs.header import Header, header_value
     from viz.tabs.measure import tabs as measures
@@ -113,7 +113,7 @@ def serve(worker: Worker, host: str, port: int) -> gr.Blocks:
         max_file_size=1,  # the page takes no files
         state_session_capacity=500,
         enable_monitoring=False,
-        app_kwargs={"middleware": [(FirstPage, (), {})]},  # a class, its arguments, its options
+        app_kwargs={"middleware": [(FromMemory, (), {})]},  # a class, its arguments, its options
     )
     return page_blocks
 

@@ -1,4 +1,4 @@
-"""The page from memory: what Gradio makes, made once, and smaller on the wire."""
+"""The page and its files from memory: what Gradio makes, made once, and smaller on the wire."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import gzip
 
 import pytest
 
-from viz import first_page
-from viz.first_page import FirstPage
+from viz import from_memory
+from viz.from_memory import FromMemory
 
 
 class App:
     """Answers with the host that was asked and the number of its answer."""
 
-    def __init__(self, status: int = 200, **headers: str) -> None:
-        self.n, self.status = 0, status
+    def __init__(self, status: int = 200, more: bytes = b"", **headers: str) -> None:
+        self.n, self.status, self.more = 0, status, more
         self.headers = [(name.encode(), value.encode()) for name, value in headers.items()]
 
     async def __call__(self, scope, receive, send) -> None:
         self.n += 1
-        body = dict(scope["headers"])[b"host"] + b" %d" % self.n
+        body = dict(scope["headers"])[b"host"] + b" %d" % self.n + self.more
         await asyncio.sleep(0)
         headers = [(b"content-type", b"text/html"), *self.headers]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
@@ -48,7 +48,7 @@ async def ask(page, host="here", path="/", method="GET", query=b"", **headers):
 def test_a_class_that_comes_at_once_is_given_one_copy():
     async def visit():
         app = App()
-        page = FirstPage(app)
+        page = FromMemory(app)
         answers = await asyncio.gather(*(ask(page, query=b"n=%d" % k) for k in range(50)))
         return app.n, answers
 
@@ -59,16 +59,48 @@ def test_a_class_that_comes_at_once_is_given_one_copy():
     assert all(b"content-encoding" not in told for _, told, _ in answers)
 
 
-def test_who_takes_gzip_is_sent_it():
+@pytest.mark.parametrize("path", ["/", "/assets/index-DphvyggB.js"])
+def test_who_takes_gzip_is_sent_it_where_it_is_smaller(path):
     async def visit():
-        page = FirstPage(App())
-        return await ask(page, accept_encoding="gzip, br")
+        long, short = FromMemory(App(more=b"x" * 500)), FromMemory(App())
+        return [
+            await ask(page, path=path, accept_encoding=coding)
+            for page, coding in ((long, "gzip, br"), (long, "br"), (short, "gzip"))
+        ]
 
-    status, told, body = asyncio.run(visit())
-    assert status == 200 and gzip.decompress(body) == b"here 1"
-    assert told[b"content-encoding"] == b"gzip" and told[b"vary"] == b"accept-encoding"
-    assert told[b"content-length"] == str(len(body)).encode()
-    assert told[b"content-type"] == b"text/html"
+    zipped, plain, short = asyncio.run(visit())
+    assert gzip.decompress(zipped[2]) == plain[2] == b"here 1" + b"x" * 500
+    assert zipped[1][b"content-encoding"] == b"gzip" and b"content-encoding" not in plain[1]
+    assert short[2] == b"here 1" and b"content-encoding" not in short[1]
+    for status, told, body in (zipped, plain, short):
+        assert (status, told[b"vary"]) == (200, b"accept-encoding")
+        assert told[b"content-length"] == str(len(body)).encode()
+        assert told[b"content-type"] == b"text/html"
+
+
+def test_a_file_is_read_once_for_every_address_and_only_a_hashed_name_is_kept_forever():
+    async def visit():
+        page = FromMemory(App())
+        paths = ("/assets/index-DphvyggB.js", "/static/fonts/Plex.woff2", "/assets/plain.js")
+        asked = [(path, host) for path in paths for host in ("here", "there")]
+        return [await ask(page, host=host, path=path) for path, host in asked]
+
+    answers = asyncio.run(visit())
+    assert [body for _, _, body in answers] == [b"here 1"] * 2 + [b"here 2"] * 2 + [b"here 3"] * 2
+    cached = [told.get(b"cache-control", b"") for _, told, _ in answers]
+    assert [b"immutable" in each for each in cached] == [True] * 2 + [False] * 4
+
+
+def test_files_are_kept_up_to_a_limit(monkeypatch):
+    monkeypatch.setattr(from_memory, "MOST_FILE_BYTES", 8)
+
+    async def visit():
+        page = FromMemory(App())
+        return [(await ask(page, path=f"/assets/{name}"))[2] for name in "aabbccaa"]
+
+    # Two of 6 bytes pass the limit.
+    wanted = [b"here 1", b"here 1", b"here 2", b"here 2", b"here 3", b"here 4"]
+    assert asyncio.run(visit()) == [*wanted, b"here 1", b"here 1"]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +109,7 @@ def test_who_takes_gzip_is_sent_it():
 )
 def test_another_address_has_a_page_of_its_own(other):
     async def visit():
-        page = FirstPage(App())
+        page = FromMemory(App())
         return [(await ask(page, **about))[2] for about in ({}, other, {}, other)]
 
     first, second, third, fourth = asyncio.run(visit())
@@ -87,8 +119,8 @@ def test_another_address_has_a_page_of_its_own(other):
 def test_only_few_addresses_are_kept_and_the_rest_still_answered():
     async def visit():
         app = App()
-        page = FirstPage(app)
-        for k in range(first_page.MOST_ADDRESSES + 5):
+        page = FromMemory(app)
+        for k in range(from_memory.MOST_ADDRESSES + 5):
             await ask(page, host=f"h{k}")
         return [(await ask(page, host=host))[2] for host in ("h0", "h11", "h11")]
 
@@ -97,11 +129,19 @@ def test_only_few_addresses_are_kept_and_the_rest_still_answered():
 
 
 @pytest.mark.parametrize(
-    "about", [{"path": "/config"}, {"method": "POST"}, {"query": b"deep_link=x"}]
+    "about",
+    [
+        {"path": "/config"},
+        {"method": "POST"},
+        {"query": b"deep_link=x"},
+        {"path": "/assets/x.js", "range": "bytes=0-3"},
+        {"path": "/assets/x.js", "if_none_match": "x"},
+        {"path": "/file/assets/x.js"},
+    ],
 )
 def test_anything_else_passes_through(about):
     async def visit():
-        page = FirstPage(App())
+        page = FromMemory(App())
         return [(await ask(page, **about))[2] for _ in range(2)]
 
     assert asyncio.run(visit()) == [b"here 1", b"here 2"]
@@ -110,7 +150,7 @@ def test_anything_else_passes_through(about):
 @pytest.mark.parametrize("app", [App(status=500), App(**{"content-encoding": "br"})])
 def test_what_is_no_plain_page_is_not_kept(app):
     async def visit():
-        page = FirstPage(app)
+        page = FromMemory(app)
         return [await ask(page) for _ in range(2)]
 
     answers = asyncio.run(visit())
