@@ -147,9 +147,28 @@ def _attention(provider: str, case: Case, tensors: Tensors) -> Call:
         scores = case.batch * case.heads * case.seq_q * case.seq_k
         if scores > MAX_SCORES:
             raise Unavailable("too_many_scores", f"{scores:,}")
-        tiles = replace(tiles_of(ALGORITHMS["three_stage"], case), block_m=64)
-        return _launch_tiles("three_stage", tensors, tiles, {})
+        tiles, options = _three_stages(case, tensors)
+        return _launch_tiles("three_stage", tensors, tiles, options)
     return _launch_tiles("flash_attention", tensors, *schedule("forward", case, tensors))
+
+
+LARGE_SHARED = 140_000  # bytes that a program needs for two stages of large tiles, head_dim 128
+
+
+def _three_stages(case: Case, tensors: Tensors) -> tuple[Tiles, dict[str, int]]:
+    """Return tiles of both products: large ones where they fit, or fused would win too easily."""
+    import torch
+
+    tiles = replace(tiles_of(ALGORITHMS["three_stage"], case), group_m=8)
+    properties = torch.cuda.get_device_properties
+    is_large = (
+        tensors["q"].element_size() == 2
+        and tensors["q"].is_cuda
+        and properties(tensors["q"].device).shared_memory_per_block_optin >= LARGE_SHARED
+    )
+    if not is_large:
+        return replace(tiles, block_m=64, block_n=64), {}
+    return replace(tiles, block_m=128, block_n=128), {"num_warps": 8, "num_stages": 2}
 
 
 MAX_SCORES = 2**33  # S and P of three stages, 2 or 4 bytes each
