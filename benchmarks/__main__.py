@@ -17,6 +17,7 @@ Exits with 1 if a check failed, with 2 for a mistake in the arguments.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -99,5 +100,16 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def shell() -> int:
+    """Run the command; end without a word where nobody reads on, as in ``list | head``."""
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(shell())

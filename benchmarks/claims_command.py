@@ -74,7 +74,9 @@ def run(worker: Worker, device: Device, options: argparse.Namespace) -> int:
         else:
             runs.append(found.run)
             if options.record:
-                print(f"recorded in {recorded.write(found.run)}", file=sys.stderr)
+                path, fault = recorded.try_write(found.run)
+                print(fault or f"recorded in {path}", file=sys.stderr)
+                code = 1 if fault else code
         if found.is_over:
             break
     print("\n\n".join("\n".join(told(claim, runs)) for claim in chosen))

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from benchmarks import launches_command, memory_command, recorded, sweep_command
+from benchmarks import launches, launches_command, memory, memory_command, recorded, sweep_command
 from benchmarks.claims_results import Case, Run
 from benchmarks.launches_results import LaunchCase
 from benchmarks.memory_results import MemoryCase
 from benchmarks.operations import NAMES, OPERATIONS
 from benchmarks.results import Device
-from benchmarks.sweep_results import LandscapeCase, SweepCase, SweepPoint
+from benchmarks.sweep_results import LandscapeCase, SweepCase
 from benchmarks.sweep_tables import because
 from benchmarks.worker import Worker
 from kernels.problems import shape_of
@@ -102,8 +102,16 @@ def fault_of(case: Case, found: tuple, code: int) -> str:
     return "" if is_whole(case, found) else "It was cut short by its budget."
 
 
-def is_whole(case: SweepCase | LandscapeCase, points: tuple[SweepPoint, ...]) -> bool:
+def is_whole(case: Case, points: tuple) -> bool:
     """Whether there is a point of everything: each provider at each value, or each setting."""
+    if isinstance(case, MemoryCase):
+        there = {(point.provider, point.length) for point in points}
+        return all((who.name, n) in there for who in memory.PROVIDERS for n in case.lengths)
+    if isinstance(case, LaunchCase):
+        there = {(one.provider, one.direction) for one in points}
+        return all(
+            (p.name, way) in there for p in launches.PROVIDERS for way in launches.DIRECTIONS
+        )
     if isinstance(case, SweepCase):
         there = {(point.provider, point.value) for point in points}
         return all((who, value) in there for who in case.providers for value in case.values)

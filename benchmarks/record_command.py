@@ -24,9 +24,9 @@ from pathlib import Path
 from benchmarks import measuring, recorded
 from benchmarks.measuring import STOPPED
 from benchmarks.record_plan import PLAN, Entry
-from benchmarks.recorded_fields import Damaged
 from benchmarks.results import Device
 from benchmarks.worker import Worker
+from benchmarks.writable import why_no_file, why_no_folder
 from kernels.inputs import whole_number
 
 
@@ -135,18 +135,16 @@ class _Recorder:
     def _write(self, run: recorded.Run) -> str:
         """Write a run, into the pack too, and return why it cannot be, or ""."""
         try:
-            path = recorded.write(run, *([self._folder] if self._folder else []))
+            path, fault = recorded.try_write(run, *([self._folder] if self._folder else []))
+            if fault:
+                return fault
             if self._pack:
                 # After each, or a machine that is taken away takes them along.
                 with zipfile.ZipFile(self._pack, "a" if self._names else "w") as pack:
                     pack.write(path, path.name)
                 self._names.add(path.name)
         except OSError as error:
-            return f"{error.filename} cannot be written: {error.strerror}."
-        except Damaged as fault:
-            return f"{fault.where} is {fault.got}."
-        except ValueError as error:
-            return f"{error}."
+            return f"{error.filename or self._pack} cannot be written: {error.strerror}."
         return ""
 
 
@@ -154,8 +152,8 @@ def _chosen(options: argparse.Namespace) -> list[Entry] | None:
     """Return the entries whose names the pattern is found in; None, and say why, if none are."""
     try:
         pattern = re.compile(options.only or "", re.IGNORECASE)
-    except re.error as error:
-        print(f"{options.only} is no pattern: {error}.", file=sys.stderr)
+    except (re.error, OverflowError, RecursionError) as error:
+        print(f"{recorded.printable(options.only)} is no pattern: {error}.", file=sys.stderr)
         return None
     entries = [entry for entry in PLAN if pattern.search(entry.name)]
     if not entries:
@@ -173,13 +171,12 @@ def _can_write(folder: Path | None, pack: str | None) -> bool:
     if pack and not pack.endswith(".zip"):
         print(f"{pack} must end in .zip.", file=sys.stderr)
         return False
-    for wanted in filter(None, (folder, Path(pack).absolute().parent if pack else None)):
-        try:
-            wanted.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            print(f"{wanted} cannot be written: {error.strerror}.", file=sys.stderr)
-            return False
-    return True
+    refusal = why_no_folder(folder or recorded.FOLDER)
+    if pack and not refusal:
+        refusal = why_no_folder(Path(pack).absolute().parent) or why_no_file(Path(pack))
+    if refusal:
+        print(refusal, file=sys.stderr)
+    return not refusal
 
 
 def _recorded(folder: Path | None) -> Iterable[recorded.Run]:

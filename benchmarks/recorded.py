@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import itertools
 import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +25,7 @@ from benchmarks.memory_results import MemoryCase, MemoryRun
 from benchmarks.recorded_fields import COMMIT, Damaged, date, device, matching, names, word
 from benchmarks.results import Device
 from benchmarks.sweep_results import LandscapeCase, SweepCase, SweepRun
+from benchmarks.writable import why_no_folder
 from kernels.errors import InputError, shorten
 
 FOLDER = Path(__file__).parent / "recorded"
@@ -87,8 +89,14 @@ KINDS: Mapping[str, Kind] = {
 def read_all(folder: Path = FOLDER) -> tuple[list[Run], list[InputError]]:
     """Return the runs of ``folder``, the newest first, and a sentence for each file refused."""
     runs, refused = [], []
-    for path in sorted(folder.glob("*.json")):
+    try:
+        paths = sorted(folder.glob("*.json"))
+    except OSError:  # a name that no folder can have
+        paths = []
+    for path in paths:
         try:
+            if path.exists() and not path.is_file():  # a pipe would be waited for
+                raise _unreadable(path)
             runs.append(read(path))
         except InputError as error:
             refused.append(error)
@@ -98,22 +106,20 @@ def read_all(folder: Path = FOLDER) -> tuple[list[Run], list[InputError]]:
 def read(path: Path) -> Run:
     """Return the run that a file holds. Raise InputError for any that `write` cannot have made."""
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)  # no more, of a device that never ends either
+        if len(data) > MAX_FILE_BYTES:
             raise ValueError
         # JSON knows no NaN and no infinity; Python would read them.
-        document = json.loads(path.read_text("utf-8"), parse_constant=_refuse)
+        document = json.loads(data.decode("utf-8"), parse_constant=_refuse)
     except (OSError, ValueError, RecursionError):
-        raise InputError(
-            "recorded_unreadable",
-            "The recorded run {file} cannot be read, so it is left out.",
-            file=path.name,
-        ) from None
+        raise _unreadable(path) from None
     given = document.get("format") if isinstance(document, dict) else document
     if given != FORMAT or document.get("kind") not in tuple(KINDS):
         raise InputError(
             "recorded_foreign",
             "{file} is not a recorded run of this program, so it is left out.",
-            file=path.name,
+            file=_called(path),
         )
     try:
         return _run(document)
@@ -121,10 +127,28 @@ def read(path: Path) -> Run:
         raise InputError(
             "recorded_damaged",
             "The recorded run {file} is damaged and left out: {field} cannot be {got}.",
-            file=path.name,
-            field=fault.where,
-            got=shorten(fault.got),
+            file=_called(path),
+            field=printable(fault.where),
+            got=printable(fault.got),
         ) from None
+
+
+def _unreadable(path: Path) -> InputError:
+    return InputError(
+        "recorded_unreadable",
+        "The recorded run {file} cannot be read, so it is left out.",
+        file=_called(path),
+    )
+
+
+def _called(path: Path) -> str:
+    """Return what a file is called; bytes that are no text as question marks."""
+    return printable((path.name or f"{path}").encode("utf-8", "replace").decode(), 160)
+
+
+def printable(value: object, limit: int = 60) -> str:
+    """Return what a file says as short text that no terminal takes for a command."""
+    return "".join(c if c.isprintable() else "?" for c in shorten(value, limit))
 
 
 def _refuse(constant: str) -> None:
@@ -195,14 +219,48 @@ def _document(run: Run) -> dict[str, object]:
 def write(run: Run, folder: Path = FOLDER) -> Path:
     """Write ``run`` to a file named after its GPU, day and case, and return the file.
 
-    A run of the same GPU, day and case is replaced. What cannot be read back is not written.
+    A run of the same GPU, day and case is replaced; one of another case, whose name is the same, is
+    not: its like is numbered. What cannot be read back is not written.
     """
     text, name = text_of(run), kind_of(run)
     named = f"{name} {run.device.name} {run.date} {KINDS[name].case_name(run.case)}"
-    path = folder / (re.sub(r"[^a-z0-9]+", "-", named.lower()) + ".json")
+    stem = re.sub(r"[^a-z0-9]+", "-", named.lower())
     folder.mkdir(exist_ok=True)
-    path.write_text(text, "utf-8")
+    path = next(path for path in _named(folder, stem) if not _is_of_another(path, run))
+    fresh = path.with_suffix(".part")  # a full disk leaves the old run as it was
+    try:
+        fresh.write_text(text, "utf-8")
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
     return path
+
+
+def _named(folder: Path, stem: str) -> Iterator[Path]:
+    """Yield the files that may have a name, "a.json" and then "a-2.json", "a-3.json"."""
+    yield folder / f"{stem}.json"
+    yield from (folder / f"{stem}-{number}.json" for number in itertools.count(2))
+
+
+def _is_of_another(path: Path, run: Run) -> bool:
+    """Whether a file holds a run of another case."""
+    try:
+        return path.exists() and read(path).case != run.case
+    except InputError:
+        return False  # nobody can read it
+
+
+def try_write(run: Run, *folder: Path) -> tuple[Path | None, str]:
+    """Write ``run``; return its file and "", or None and why it cannot be kept, in a sentence."""
+    try:
+        return write(run, *folder), ""
+    except OSError as error:
+        where = error.filename or "The run"  # a full disk does not say
+        return None, f"{where} cannot be written: {error.strerror}."
+    except Damaged as fault:
+        return None, f"The run cannot be kept: {fault.where} is {printable(fault.got)}."
+    except ValueError as error:
+        return None, f"The run cannot be kept: {error}."
 
 
 def may_record(options: argparse.Namespace, device: Device) -> tuple[str, int]:
@@ -218,6 +276,10 @@ def may_record(options: argparse.Namespace, device: Device) -> tuple[str, int]:
     if device.kind != "gpu":
         print("Only a run on a GPU can be recorded, and there is none here.", file=sys.stderr)
         return "", 1
+    refusal = why_no_folder(FOLDER)
+    if refusal:
+        print(refusal, file=sys.stderr)
+        return "", 2
     return commit, 0
 
 

@@ -21,6 +21,7 @@ from benchmarks.sweep import COPY, point_case
 from benchmarks.sweep_results import LandscapeCase, SweepCase, SweepPoint
 from kernels.errors import InputError
 from kernels.inputs import Case
+from kernels.problems import shape_of
 
 REASONS = (
     "no_memory", "refused", "not_installed", "too_long", "too_many_scores", "unknown", "failed",
@@ -31,6 +32,7 @@ SETTINGS = (
 )  # fmt: skip
 MAX_MESSAGE = 300
 MAX_POINTS = 10_000
+MAX_VALUES = 32  # of one setting: a map has a column for each
 MAX_MS = 1e6
 MAX_S = 1e5
 # No GPU moves or computes so much: a file that says so was edited.
@@ -188,13 +190,21 @@ def landscape_points(given: object, case: LandscapeCase) -> tuple[SweepPoint, ..
     """Return the points: each setting once, and one copy."""
     seen, found = set(), []
     costs = OPERATIONS[case.operation].costs(case.sizes)
+    entry = OPERATIONS[case.operation].algorithm
+    ours = {frozenset(c.settings) for c in entry.configs(shape_of(entry, case.sizes))}
+    tried = {"ours": ours, COPY: {frozenset()}}
+    values: dict[str, set[int]] = {}
     for k, one in enumerate(rows("points", given, MAX_POINTS)):
         where = f"points[{k}]"
         point = _point(where, one, ("ours", COPY))
         key = (point.provider, *sorted(point.settings.items()))
-        if key in seen or bool(point.settings) != (point.provider == "ours"):
+        if key in seen or frozenset(point.settings) not in tried[point.provider]:
             raise Damaged(f"{where}.settings", dict(point.settings))
         seen.add(key)
+        for name, value in point.settings.items():
+            values.setdefault(name, set()).add(value)
+            if len(values[name]) > MAX_VALUES:
+                raise Damaged(f"{where}.settings.{name}", value)
         _check_sizes(where, point, case.operation, costs)
         if point.n_rows not in (0, case.sizes.n_rows):
             raise Damaged(f"{where}.n_rows", point.n_rows)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
@@ -28,6 +27,7 @@ from benchmarks.recorded_fields import MAX_WORD, Damaged
 from benchmarks.results import Device, Progress
 from benchmarks.sweep_results import LandscapeCase, SweepCase, SweepPoint, SweepRun
 from benchmarks.worker import JobFailed, Worker
+from benchmarks.writable import why_no_file, why_no_folder
 from kernels.inputs import DTYPES
 
 # What a sweep may take beyond its budget: it ends between values, and one may have to compile.
@@ -83,9 +83,9 @@ def run(worker: Worker, device: Device, options: argparse.Namespace) -> int:
     lacking = figure_file.why_not(case) if options.html else ""
     if lacking:
         return _refused(lacking, 2)
-    for file in filter(None, (options.json, options.csv, options.html)):
-        if Path(file).is_dir() or not os.access(Path(file).absolute().parent, os.W_OK):
-            return _refused(f"{file} cannot be written.", 2)
+    lacking = _why_not_kept(options)
+    if lacking:
+        return _refused(lacking, 2)
     if device.kind != "gpu":
         return _refused("This is measured on a GPU, and there is none here.", 1)
     points, code = measure(worker, case)
@@ -96,6 +96,16 @@ def run(worker: Worker, device: Device, options: argparse.Namespace) -> int:
     if not code and any(point.reason in FAULTS and is_ours(point) for point in points):
         code = 1
     return _keep(measured, options, code)
+
+
+def _why_not_kept(options: argparse.Namespace) -> str:
+    """Return why a file that is asked for could not be written, in a sentence, or ""."""
+    files = [Path(file) for file in (options.json, options.csv, options.html) if file]
+    if len({file.absolute() for file in files}) < len(files):
+        return "--json, --csv and --html need a file each."
+    refused = [why_no_file(file) for file in files]
+    refused += [why_no_folder(recorded.FOLDER)] if options.record else []
+    return next(filter(None, refused), "")
 
 
 def _refused(sentence: str, code: int) -> int:
@@ -206,9 +216,13 @@ def _keep(measured: SweepRun, options: argparse.Namespace, code: int) -> int:
         if options.record and code:
             print("Not recorded, since not all went well.", file=sys.stderr)
         elif options.record:
-            print(f"recorded in {recorded.write(measured)}")
+            path, fault = recorded.try_write(measured)
+            if fault:
+                return _refused(fault, 2 if "written" in fault else code or 1)
+            print(f"recorded in {path}")
     except OSError as error:
-        return _refused(f"{error.filename} cannot be written: {error.strerror}.", 2)
+        where = error.filename or "A file"  # a full disk does not say
+        return _refused(f"{where} cannot be written: {error.strerror}.", 2)
     except Damaged as fault:
         return _refused(f"The run cannot be kept: {fault.where} is {fault.got}.", code or 1)
     except ValueError as error:

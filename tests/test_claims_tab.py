@@ -247,7 +247,7 @@ def test_a_visitors_limits_hold_and_what_they_cut_short_gives_no_verdict(monkeyp
     assert [job.case.budget_s for job in worker.jobs] == [20] and updates[-1].run == []
     assert "The time is up: 1 of 5" in words(updates[-1].shown["note"])
     assert listed(updates[-1].shown)["C8"] == "– not measured yet"
-    whole = Answering({case: lengths(4)[0] for case in map(tab.within_limits, CASES)})
+    whole = Answering(dict(zip(map(tab.within_limits, CASES), lengths(4), strict=True)))
     *_, last = tab.measure_claim(whole, ["C8"], [], NOTHING, "en")
     assert [run.case for run in last.run] == list(CASES)  # in time, so runs of the claim's cases
     assert tab.within_limits(CLAIMS["C1"].cases[0]) == CLAIMS["C1"].cases[0]

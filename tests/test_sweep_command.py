@@ -164,11 +164,12 @@ def test_a_landscape_is_printed_the_fastest_first(shell):
     n_bytes, flops = OPERATIONS["matmul"].costs(case.sizes)
     blank = SweepPoint("ours", 0, n_bytes=n_bytes, flops=flops)
     times = {"n": 9, "error": 0.1, "allowed": 1.0}
+    others = {"block": 64, "block_k": 32, "group_m": 8, "num_warps": 4, "num_stages": 3}
     points = [
-        replace(blank, settings={"block_m": 256}, reason="unfit", message="300000 bytes"),
+        replace(blank, settings={"block_m": 256} | others, reason="unfit", message="300000 bytes"),
         SweepPoint("copy", 0, n_bytes=n_bytes, median_ms=0.01, p20_ms=0.01, p80_ms=0.01, n=9),
         *(
-            replace(blank, value=k, settings={"block_m": block}, median_ms=ms, p20_ms=ms,
+            replace(blank, value=k, settings={"block_m": block} | others, median_ms=ms, p20_ms=ms,
                     p80_ms=ms, registers=64, **times)
             for k, (block, ms) in enumerate(((64, 0.02), (128, 0.008)))
         ),
@@ -177,12 +178,13 @@ def test_a_landscape_is_printed_the_fastest_first(shell):
     kept = ["--record", "--commit", "0123456"]
     code, out, _, worker = shell([*command, *kept], *points)
     assert code == 0 and worker.jobs == [SweepJob(case)]
-    lines = [line.split()[:4] for line in out.splitlines()]
+    lines = [line.replace(",", "").split() for line in out.splitlines()]
+    lines = [[*line[:2], *line[-5:-3]] for line in lines]
     at = next(k for k, line in enumerate(lines) if line[:1] == ["settings"])
-    assert lines[at + 1][:4] == ["copy,", "GB/s", "10.0", "629"]
+    assert lines[at + 1][:4] == ["copy", "GB/s", "10.0", "629"]
     assert lines[at + 2] == ["block_m", "128", "8.0", "268"]  # 2 x 1024**3 in 8 us
     assert lines[at + 3] == ["block_m", "64", "20.0", "107"]
-    assert "it does not fit this GPU (300000 bytes): at [block_m 256]" in out
+    assert "it does not fit this GPU (300000 bytes): at [block_m 256, block 64" in out
     (run,), refused = recorded.read_all()
     assert run.case == case and run.points[2:] == tuple(points[2:]) and not refused
 

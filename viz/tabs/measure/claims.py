@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import gradio as gr
 
-from benchmarks import recorded
+from benchmarks import measuring, recorded
 from benchmarks.claims import CLAIMS
 from benchmarks.claims_results import Case, Run
 from benchmarks.jobs import LaunchJob, MemoryJob, SweepJob
@@ -23,7 +23,7 @@ from benchmarks.sweep_choice import LIMITS
 from benchmarks.sweep_results import LandscapeCase, SweepCase
 from benchmarks.worker import JobFailed
 from kernels.errors import InputError
-from kernels.inputs import one_of
+from kernels.inputs import at_most, one_of
 from viz.figures.prose import error_sentence, fault
 from viz.locales import text
 from viz.tabs.measure import claims_charts as charts
@@ -198,9 +198,14 @@ def done_of(key: str, own: Iterable[Run]) -> list[Case]:
 
 
 def within_limits(case: Case) -> Case:
-    """Return a case that takes no more seconds than a visitor may ask for."""
+    """Return a case that takes no more seconds than a visitor may ask for.
+
+    Raise InputError if it has more values than that: without some it would not be the claim's.
+    """
     if not isinstance(case, SweepCase | LandscapeCase):
         return case
+    if isinstance(case, SweepCase):
+        at_most("values of a sweep", len(case.values), LIMITS.n_values)
     return replace(case, budget_s=min(case.budget_s, float(LIMITS.budget_s)))
 
 
@@ -218,6 +223,8 @@ def measure_claim(
         if not todo:
             todo = list(CLAIMS[key].cases)
             own = [run for run in own if run.case not in todo]
+        for case in todo:
+            within_limits(case)  # a mistake is told before anything runs
         for number, case in enumerate(todo, start=1):
             run, note = yield from _measured(worker, key, case, (number, len(todo)), language)
             if run is None:
@@ -256,8 +263,10 @@ def _measured(
                 shown["table"] = words.live(so_far, language)
                 drawn_at = time.monotonic()
         yield Update({"note": note, **shown}, True)
-    if is_over or not found:
-        return None, note if is_over else []
+    if is_over:
+        return None, note
+    if not measuring.is_whole(case, tuple(found)):
+        return None, said(text(language, "claims.cut" if found else "measured.nothing"))
     # Whole, so within its own seconds too: it is a run of the ready-made case.
     return record(case, worker.device(0.0), tuple(found)), []
 

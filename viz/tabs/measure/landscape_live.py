@@ -45,7 +45,7 @@ def measure(
             if item.reason != "unfit":  # many at once: they are drawn with what comes next
                 shown = _drawn(own, values, kept, language)
                 yield Update({"note": note, **shown}, True, own)
-        note = over
+        note = over if points or over else said(text(language, "measured.nothing"))
     except InputError as error:
         note = fault(error_sentence(language, f"error.{error.key}", error.details, str(error)))
     except JobFailed as error:

@@ -65,7 +65,8 @@ def _wire_guess(tab: MeasuredTab, given: list, kept: Recordings) -> None:
 
     def show_guess(*values):
         *fields, measured, language, up, flat = values
-        return tab.named(handlers.guessed(fields, measured, up, flat, kept, language))
+        shown = handlers.guessed(fields, measured, up, flat, kept, language)
+        return tab.named(shown) or gr.skip()
 
     def with_guess(guess):
         def handler(*values):
@@ -89,7 +90,7 @@ def _wire_cells(tab: MeasuredTab, given: list, kept: Recordings) -> None:
             at = event.cell
         except (AttributeError, TypeError):  # a client can send anything as an event
             at = None
-        return tab.named(handlers.picked(fields, measured, at, kept, language))
+        return tab.named(handlers.picked(fields, measured, at, kept, language)) or gr.skip()
 
     drawn = [tab.note, *tab.parts.values()]
     tab.parts["map"].select(pick_cell, given, drawn, **QUIET)

@@ -136,7 +136,7 @@ def measure(worker, values: list, kept: Recordings, language: str) -> Iterator[U
                 note = progress(item, language)
             yield Update({"note": note, **shown}, True, run)
             shown = {}
-        note = []
+        note = [] if run else said(text(language, "measured.nothing"))
     except InputError as error:
         note = fault(error_sentence(language, f"error.{error.key}", error.details, str(error)))
     except JobFailed as error:

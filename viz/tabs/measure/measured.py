@@ -158,7 +158,7 @@ def wire(page, tab: MeasuredTab, redraw: Callable, measure: Callable, api_name: 
 
     def retell(*given):
         *given, once_drawn = given
-        return show(*given) if once_drawn else {}  # what nobody has opened has no words yet
+        return show(*given) if once_drawn else gr.skip()  # unopened: there are no words yet
 
     followed = [field.input for name, field in tab.fields.items() if name not in tab.leads]
     gr.on(

@@ -122,7 +122,7 @@ def measure(worker, values: list, kept: Recordings, language: str) -> Iterator[U
             else:
                 note = progress(item, language)
                 yield Update({"note": note}, True)
-        note = []
+        note = [] if run else said(text(language, "measured.nothing"))
     except InputError as error:
         note = fault(error_sentence(language, f"error.{error.key}", error.details, str(error)))
     except JobFailed as error:

@@ -81,7 +81,7 @@ def measure(
                 note = progress(item, clock.left(item), language)
                 over = [["p", {}, *note[0][2:]]] if item.stage == "sweep_over" else []
                 yield Update({"note": note}, True)
-        note = over
+        note = over if run or over else said(text(language, "measured.nothing"))
     except InputError as error:
         note = fault(error_sentence(language, f"error.{error.key}", error.details, str(error)))
     except JobFailed as error:

@@ -18,8 +18,9 @@ def sweeps(kept: Recordings) -> list[SweepRun]:
 
 
 def key_of(run: SweepRun) -> str:
-    """Return what tells a recorded sweep from others."""
-    return f"{run.device.name}, {run.date}, {sweep_name(run.case)}"
+    """Return what tells a recorded sweep from others, those too that have its ends alone."""
+    values = text_of(run.case.values)
+    return f"{run.device.name}, {run.date}, {sweep_name(run.case)}, {values}"
 
 
 def recorded_of(kept: Recordings, operation: str, axis: str, dtype: str) -> list[SweepRun]:

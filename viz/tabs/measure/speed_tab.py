@@ -69,7 +69,7 @@ def _wire_controls(page, screen: Screen, kept: Recordings, opened: list) -> None
 
     def retell_speed(*values):
         *values, once_drawn = values
-        return show(*values) if once_drawn else {}  # what nobody has opened has no words yet
+        return show(*values) if once_drawn else gr.skip()  # unopened: there are no words yet
 
     def show_anew(*values):
         *values, measured, guess, language = values
@@ -128,7 +128,7 @@ def _wire_switches(page, screen: Screen, kept: Recordings, show) -> None:
     def take_run(*values):
         *values, _, _, language = values
         try:
-            return screen.named(handlers.pick(values, kept))
+            return screen.named(handlers.pick(values, kept)) or gr.skip()
         except InputError as error:
             return screen.named({"note": fault(explain(error, language))})
 
@@ -137,10 +137,11 @@ def _wire_switches(page, screen: Screen, kept: Recordings, show) -> None:
     taken.success(show, given, drawn, **QUIET)
 
     def relabel(language, operation, axis, dtype):
-        known = operation in OPERATIONS and axis in OPERATIONS[operation].axes
-        if not known:
+        # A client can send anything, what has no hash too.
+        if not isinstance(operation, str) or operation not in OPERATIONS:
             operation = next(iter(OPERATIONS))
-            axis = OPERATIONS[operation].axes[0]
+        axes = OPERATIONS[operation].axes
+        axis = axis if axis in axes else axes[0]
         runs = handlers.suggested(operation, axis, dtype, kept)
         words = gr.update(label=values_label(axis, language))
         choices = gr.update(choices=run_choices(runs, language))
