@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from kernels.inputs import MAX_SPLITS
 from kernels.tiles import next_power_of_two
@@ -190,6 +191,7 @@ BACKWARD_TOLD_SHORT = {"rows": PAIR, "single": _warps(4), "blocks": _block(16_38
 BACKWARD_TOLD_LONG = {"rows": PAIR, "single": _warps(32), "blocks": _block(16_384, 32)}
 
 
+@lru_cache(1024)  # a model asks the same again and again, in microseconds that count
 def plan(
     n_rows: int,
     n_cols: int,
@@ -206,6 +208,7 @@ def plan(
     return _plan(FORWARD[itemsize, n_rows < FEW_ROWS], n_cols, itemsize, capability, path, told)
 
 
+@lru_cache(1024)
 def plan_backward(
     n_rows: int,
     n_cols: int,
