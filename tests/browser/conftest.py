@@ -97,6 +97,7 @@ def show_in(browser: object, shared: dict[str, Visit]) -> Callable[..., Visit]:
         visited = shared[name]
         if visited.showing in (None, spec):
             visited.page.goto(address)
+            visited.page.wait_for_selector(".bwp-caption:not(:empty)")
         visited.showing = spec
         visited.page.set_viewport_size(viewport)
         submit(visited.page, **spec)
