@@ -1,6 +1,6 @@
-"""What a GPU says of itself between calls: its clock, its temperature, and what slows it down.
+"""What a GPU says of itself: its limits, and between calls its clock, heat and what slows it down.
 
-NVML says it, through the package nvidia-ml-py if torch finds it; nothing here needs it to be there.
+The latter NVML says, through the package nvidia-ml-py if torch finds it; none needs it to be there.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from typing import NamedTuple
+
+from kernels.tuning import Limits
 
 # Bits of NVML's clock event reasons, in the order in which they are told.
 SLOWED = (
@@ -54,3 +56,11 @@ def _reasons() -> int:
 
     nvml = importlib.import_module("pynvml")
     return nvml.nvmlDeviceGetCurrentClocksThrottleReasons(torch.cuda._get_pynvml_handler())
+
+
+def limits_here() -> Limits:
+    """Return what a program may use on the current GPU."""
+    import torch
+
+    about = torch.cuda.get_device_properties(torch.cuda.current_device())
+    return Limits(shared_bytes=about.shared_memory_per_block_optin)

@@ -14,7 +14,7 @@ from benchmarks import launches, launches_command, memory, memory_command, recor
 from benchmarks.claims_results import Case, Run
 from benchmarks.launches_results import LaunchCase
 from benchmarks.memory_results import MemoryCase
-from benchmarks.operations import NAMES, OPERATIONS
+from benchmarks.operations import NAMES, OPERATIONS, is_ours
 from benchmarks.results import Device
 from benchmarks.sweep_results import LandscapeCase, SweepCase
 from benchmarks.sweep_tables import because
@@ -97,7 +97,7 @@ def fault_of(case: Case, found: tuple, code: int) -> str:
     is_sweep = isinstance(case, SweepCase)
     faults = sweep_command.FAULTS if is_sweep else ("wrong",)
     for point in found:
-        if point.reason in faults and sweep_command.is_ours(point):
+        if point.reason in faults and is_ours(point.provider):
             return f"{NAMES[point.provider]} at {point.value}: {because(point)}."
     return "" if is_whole(case, found) else "It was cut short by its budget."
 

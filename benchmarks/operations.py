@@ -118,10 +118,20 @@ NAMES = {
 }
 
 
+def is_ours(provider: str) -> bool:
+    """Whether a provider is a kernel of this program."""
+    return NAMES[provider].startswith(NAMES["ours"])
+
+
+def fields_of(axis: str) -> tuple[str, ...]:
+    """Return the fields of a Case that an axis sets alike: two for "seq", three for "size"."""
+    several = {"seq": ("seq_q", "seq_k"), "size": ("size_m", "size_n", "size_k")}
+    return several.get(axis, (axis,))
+
+
 def at(case: Case, axis: str, value: int) -> Case:
-    """Return ``case`` with one size set; "seq" and "size" stand for two and three fields."""
-    fields = {"seq": ("seq_q", "seq_k"), "size": ("size_m", "size_n", "size_k")}.get(axis, (axis,))
-    changed = dict.fromkeys(fields, value)
+    """Return ``case`` with one size set."""
+    changed = dict.fromkeys(fields_of(axis), value)
     if axis == "heads":
         changed["kv_heads"] = value
     return Case(**{**vars(case), **changed})

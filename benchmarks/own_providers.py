@@ -10,6 +10,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from benchmarks.gpu_state import limits_here
 from benchmarks.operations import CACHES
 from kernels import ALGORITHMS
 from kernels.algorithm import Algorithm
@@ -87,8 +88,8 @@ def _softmax(provider: str, case: Case, tensors: Tensors) -> Call:
     if provider == "safe":
         return _launch_rows("safe_softmax", [x], {"block": 4096, "num_warps": 8}, "y")
     path = None if provider == "ours" else provider
-    if path in ("rows", "single") and x.shape[1] > MAX_WHOLE_ROW:
-        raise Unavailable("too_long", f"{MAX_WHOLE_ROW}")
+    if path in ("rows", "single"):
+        _check_whole_row(x.shape[1])
     return _planned(plan(*x.shape, x.element_size(), _capability(x), path), PATHS, [x], "y")
 
 
@@ -96,11 +97,16 @@ def _softmax(provider: str, case: Case, tensors: Tensors) -> Call:
 MAX_WHOLE_ROW = 131_072
 
 
+def _check_whole_row(n_cols: int) -> None:
+    """Raise Unavailable for a row that one program is not asked to hold."""
+    if n_cols > MAX_WHOLE_ROW:
+        raise Unavailable("too_long", f"{MAX_WHOLE_ROW}")
+
+
 def _caches(provider: str, case: Case, tensors: Tensors) -> Call:
     """Return our single-block softmax with a provider's cache modifiers."""
     x = tensors["x"]
-    if x.shape[1] > MAX_WHOLE_ROW:
-        raise Unavailable("too_long", f"{MAX_WHOLE_ROW}")
+    _check_whole_row(x.shape[1])
     load_cache, store_cache = CACHES.get(provider, ("", ""))
     settings = plan(*x.shape, x.element_size(), _capability(x), "single").settings
     return _launch_rows(
@@ -112,8 +118,8 @@ def _softmax_backward(provider: str, case: Case, tensors: Tensors) -> Call:
     """Return our gradient of softmax, as `_softmax`."""
     y, dy = tensors["y"], tensors["dy"]
     path = None if provider == "ours" else provider
-    if path in ("rows", "single") and y.shape[1] > MAX_WHOLE_ROW:
-        raise Unavailable("too_long", f"{MAX_WHOLE_ROW}")
+    if path in ("rows", "single"):
+        _check_whole_row(y.shape[1])
     chosen = plan_backward(*y.shape, y.element_size(), _capability(y), path)
     return _planned(chosen, BACKWARD_PATHS, [y, dy], "dx")
 
@@ -125,8 +131,7 @@ def _add(provider: str, case: Case, tensors: Tensors) -> Call:
 
 def _chain(provider: str, case: Case, tensors: Tensors) -> Call:
     warps = importlib.import_module("kernels.fused_chain.autograd").warps_for(case.n_cols)
-    if case.n_cols > MAX_WHOLE_ROW:
-        raise Unavailable("too_long", f"{MAX_WHOLE_ROW}")
+    _check_whole_row(case.n_cols)
     inputs = [tensors["x"], tensors["y"]]
     return _launch_rows("fused_chain", inputs, {"num_warps": warps}, "z")
 
@@ -157,15 +162,9 @@ LARGE_SHARED = 140_000  # bytes that a program needs for two stages of large til
 
 def _three_stages(case: Case, tensors: Tensors) -> tuple[Tiles, dict[str, int]]:
     """Return tiles of both products: large ones where they fit, or fused would win too easily."""
-    import torch
-
     tiles = replace(tiles_of(ALGORITHMS["three_stage"], case), group_m=8)
-    properties = torch.cuda.get_device_properties
-    is_large = (
-        tensors["q"].element_size() == 2
-        and tensors["q"].is_cuda
-        and properties(tensors["q"].device).shared_memory_per_block_optin >= LARGE_SHARED
-    )
+    q = tensors["q"]
+    is_large = q.element_size() == 2 and q.is_cuda and limits_here().shared_bytes >= LARGE_SHARED
     if not is_large:
         return replace(tiles, block_m=64, block_n=64), {}
     return replace(tiles, block_m=128, block_n=128), {"num_warps": 8, "num_stages": 2}

@@ -16,7 +16,7 @@ from benchmarks.launches import SIZES, choose_launches
 from benchmarks.launches_results import LaunchCase
 from benchmarks.measuring import name_of
 from benchmarks.memory_results import MemoryCase
-from benchmarks.operations import NAMES, OPERATIONS
+from benchmarks.operations import OPERATIONS, is_ours
 from benchmarks.sweep_choice import WIDE, choose_landscape, choose_sweep
 from benchmarks.sweep_results import LandscapeCase
 from kernels.inputs import DTYPES
@@ -54,7 +54,7 @@ def seconds_for(case: Case) -> float:
     if isinstance(case, LandscapeCase):
         entry = OPERATIONS[case.operation].algorithm
         return A_SETTING * len(entry.configs(shape_of(entry, case.sizes)))
-    own = sum(NAMES[who].startswith("Blockwise") for who in case.providers)
+    own = sum(is_ours(who) for who in case.providers)
     compiled = A_COMPILE * ("compile" in case.providers)
     return len(case.values) * (A_VALUE + AN_OWN_KERNEL * own + compiled)
 

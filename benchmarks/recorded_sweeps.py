@@ -15,7 +15,7 @@ from functools import cache
 
 from benchmarks import sweep_choice
 from benchmarks.gpu_state import SLOWED
-from benchmarks.operations import OPERATIONS
+from benchmarks.operations import OPERATIONS, fields_of
 from benchmarks.recorded_fields import Damaged, matching, names, number, one_of, rows, whole, word
 from benchmarks.sweep import COPY, point_case
 from benchmarks.sweep_results import LandscapeCase, SweepCase, SweepPoint
@@ -90,8 +90,7 @@ def landscape_case(given: object) -> LandscapeCase:
     names("case", given, {one.name for one in fields(LandscapeCase)})
     sizes = _sizes_of(given)
     about = OPERATIONS[one_of("case.operation", given["operation"], tuple(OPERATIONS))]
-    field = {"seq": "seq_q", "size": "size_m"}.get(about.axes[0], about.axes[0])
-    asked = about.name, sizes[field], sizes["dtype"]
+    asked = about.name, sizes[fields_of(about.axes[0])[0]], sizes["dtype"]
     return _same(given, sweep_choice.choose_landscape, asked, sizes)
 
 

@@ -18,14 +18,13 @@ from functools import partial
 from benchmarks import references, timing
 from benchmarks.device import probe
 from benchmarks.failures import classify, clean
-from benchmarks.gpu_state import gpu_state
+from benchmarks.gpu_state import gpu_state, limits_here
 from benchmarks.operations import OPERATIONS, at
 from benchmarks.own_providers import Call, Unavailable, own_settings
 from benchmarks.providers import make
 from benchmarks.results import Progress
 from benchmarks.row_run import quiet
 from benchmarks.sweep_results import SHORT_US, LandscapeCase, SweepCase, SweepPoint
-from benchmarks.tune import limits_here
 from kernels.algorithm import Algorithm
 from kernels.errors import InputError
 from kernels.inputs import ITEMSIZE, Case

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from benchmarks import figure_file, recorded, sweep_choice, sweep_tables
 from benchmarks.jobs import SweepJob
-from benchmarks.operations import NAMES, OPERATIONS, ROW_AXES
+from benchmarks.operations import OPERATIONS, ROW_AXES, fields_of, is_ours
 from benchmarks.recorded_fields import MAX_WORD, Damaged
 from benchmarks.results import Device, Progress
 from benchmarks.sweep_results import LandscapeCase, SweepCase, SweepPoint, SweepRun
@@ -93,7 +93,7 @@ def run(worker: Worker, device: Device, options: argparse.Namespace) -> int:
         return code or 1
     measured = SweepRun(case, device, points, recorded.today(), commit, command_of(case))
     print("\n".join(sweep_tables.table(measured)))
-    if not code and any(point.reason in FAULTS and is_ours(point) for point in points):
+    if not code and any(point.reason in FAULTS and is_ours(point.provider) for point in points):
         code = 1
     return _keep(measured, options, code)
 
@@ -112,11 +112,6 @@ def _refused(sentence: str, code: int) -> int:
     """Say why nothing is done, and return the exit code."""
     print(sentence, file=sys.stderr)
     return code
-
-
-def is_ours(point: SweepPoint) -> bool:
-    """Whether a kernel of ours is timed in a point."""
-    return NAMES[point.provider].startswith("Blockwise")
 
 
 def case_of(options: argparse.Namespace) -> SweepCase | LandscapeCase:
@@ -144,8 +139,8 @@ def command_of(case: SweepCase | LandscapeCase) -> str:
     about, sizes = OPERATIONS[case.operation], case.sizes
     is_sweep = isinstance(case, SweepCase)
     axis = case.axis if is_sweep else about.axes[0]
-    field = {"seq": "seq_q", "size": "size_m"}.get(axis, axis)
-    values = sweep_choice.text_of(case.values if is_sweep else (getattr(sizes, field),))
+    one = getattr(sizes, fields_of(axis)[0])
+    values = sweep_choice.text_of(case.values if is_sweep else (one,))
     told = {"operation": case.operation, "values": values, "dtype": sizes.dtype}
     if axis != about.axes[0]:
         told["axis"] = axis

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from benchmarks import references
+from benchmarks.gpu_state import limits_here
 from benchmarks.own_providers import own_settings
 from benchmarks.results import Device, Progress
 from benchmarks.row_run import quiet
@@ -21,7 +22,7 @@ from kernels.errors import InputError
 from kernels.inputs import ITEMSIZE, Case
 from kernels.problems import shape_of
 from kernels.tiles import next_power_of_two
-from kernels.tuning import Limits, Tuner, Tuning
+from kernels.tuning import Tuner, Tuning
 
 TUNER = Tuner()
 FLAGS = ("mask", "head_dim", "kv_heads")
@@ -79,14 +80,6 @@ def tune(entry: Algorithm, case: Case, device: Device) -> Iterator[Progress | Tu
     yield TuneResult(
         entry.name, case, device, tuning, entry.min_bytes(shape), entry.flops(shape), is_known
     )
-
-
-def limits_here() -> Limits:
-    """Return what a program may use on the current GPU."""
-    import torch
-
-    about = torch.cuda.get_device_properties(torch.cuda.current_device())
-    return Limits(shared_bytes=about.shared_memory_per_block_optin)
 
 
 def _measure(entry: Algorithm, case: Case) -> Callable[[Mapping[str, int]], float]:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from benchmarks.occupancy import Occupancy, occupancy
-from benchmarks.operations import OPERATIONS
+from benchmarks.operations import OPERATIONS, fields_of
 from benchmarks.recorded_sweeps import SETTINGS
 from benchmarks.sweep_choice import SIZES
 from benchmarks.sweep_results import LandscapeCase, SweepPoint, SweepRun
@@ -48,8 +48,7 @@ def operations() -> tuple[str, ...]:
 def size_of(case: LandscapeCase) -> tuple[str, int]:
     """Return how the size of a landscape is called, and what it is."""
     axis = OPERATIONS[case.operation].axes[0]
-    field = {"seq": "seq_q", "size": "size_m"}.get(axis, axis)
-    return SIZES[axis][0], getattr(case.sizes, field)
+    return SIZES[axis][0], getattr(case.sizes, fields_of(axis)[0])
 
 
 def configs_of(case: LandscapeCase) -> list[Config]:

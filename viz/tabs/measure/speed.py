@@ -1,6 +1,6 @@
 """The Speed tab: an operation over a size, provider beside provider, live or from recordings.
 
-Controls in, parts of the picture out. What a GPU measures while one looks is in `measure_live`.
+Controls in, parts of the picture out. What a GPU measures while one looks is in `speed_live`.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import math
 
 from benchmarks.moved_bytes import moved_bytes
 from benchmarks.occupancy import occupancy
-from benchmarks.operations import NAMES, OPERATIONS
+from benchmarks.operations import NAMES, OPERATIONS, is_ours
 from benchmarks.sweep_results import SHORT_US, SweepPoint, SweepRun
 from viz.figures.measure import STUDIED
 from viz.figures.prose import listed, say
@@ -28,7 +28,7 @@ from viz.tabs.measure.speed_told import (
     speeds,
     spilled,
 )
-from viz.tabs.measure.speed_words import SAME, fastest, is_ours, last_round
+from viz.tabs.measure.speed_words import SAME, fastest, last_round
 
 
 def card(run: SweepRun | None, shown: Shown, language: str) -> list:

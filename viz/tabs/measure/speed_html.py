@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.operations import OPERATIONS
+from benchmarks.operations import OPERATIONS, is_ours
 from benchmarks.sweep_results import SweepRun
 from viz.figures.document import document
 from viz.locales import text
@@ -18,7 +18,7 @@ LANGUAGE = "en"  # a shell's
 def to_html(run: SweepRun) -> str:
     """Return a run's page: eyebrow, caption, command, chart, table, card and roofline."""
     about = OPERATIONS[run.case.operation]
-    rival = next((name for name in about.providers if not words.is_ours(name)), "ours")
+    rival = next((name for name in about.providers if not is_ours(name)), "ours")
     shown = Shown(default_view(run.case.operation), rival, run.case.providers)
     chart, roof = figure_of([run], shown, LANGUAGE), roofline(run, shown, (), LANGUAGE)
     parts = [

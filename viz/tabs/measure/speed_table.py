@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from benchmarks.operations import NAMES, OPERATIONS
+from benchmarks.operations import NAMES, OPERATIONS, is_ours
 from benchmarks.sweep import point_case
 from benchmarks.sweep_choice import text_of
 from benchmarks.sweep_results import SweepCase, SweepPoint, SweepRun
@@ -24,7 +24,7 @@ from viz.tabs.measure.speed_lines import (
 )
 from viz.tabs.measure.speed_paths import has_paths
 from viz.tabs.measure.speed_told import axis_name, configuration, digits, microseconds, milliseconds
-from viz.tabs.measure.speed_words import fastest, is_ours
+from viz.tabs.measure.speed_words import fastest
 
 
 def table(run: SweepRun | None, case: SweepCase, shown: Shown, language: str) -> list:

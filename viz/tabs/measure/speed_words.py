@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from benchmarks.doubts import doubts_of
-from benchmarks.operations import NAMES, OPERATIONS
+from benchmarks.operations import NAMES, OPERATIONS, is_ours
 from benchmarks.sweep_results import SweepCase, SweepPoint, SweepRun
 from viz.figures.measure import CEILING, STUDIED
 from viz.figures.memory_words import run_words, versions
@@ -59,11 +59,6 @@ def _short_words(case: SweepCase, language: str) -> str:
     """Return "softmax, bfloat16"."""
     name = operation_name(case.operation, language)
     return text(language, "run.state.comma").join((name, case.sizes.dtype))
-
-
-def is_ours(provider: str) -> bool:
-    """Whether a provider is a kernel of this program."""
-    return NAMES[provider].startswith(NAMES[STUDIED])
 
 
 def fastest(points: Iterable[SweepPoint]) -> SweepPoint | None:
