@@ -52,11 +52,13 @@ async def ask(page, host="here", path="/", method="GET", query=b"", **headers):
     return sent[0]["status"], dict(sent[0]["headers"]), body
 
 
-def test_a_class_that_comes_at_once_is_given_one_copy():
+@pytest.mark.parametrize("path", ["/", "/assets/index-DphvyggB.js"])
+def test_a_class_that_comes_at_once_is_given_one_copy(path):
     async def visit():
         app = App()
         page = FromMemory(app)
-        answers = await asyncio.gather(*(ask(page, query=b"n=%d" % k) for k in range(50)))
+        queries = (b"n=%d" % k for k in range(50))
+        answers = await asyncio.gather(*(ask(page, path=path, query=query) for query in queries))
         return app.n, answers
 
     n, answers = run(visit)

@@ -31,6 +31,11 @@ class Kept(NamedTuple):
     body: bytes
     zipped: bytes | None
 
+    @property
+    def n_bytes(self) -> int:
+        """What it takes to keep."""
+        return len(self.body) + len(self.zipped or b"")
+
 
 class FromMemory:
     """ASGI middleware that answers ``GET /`` and the files; ``deep_link`` pages are Gradio's."""
@@ -47,37 +52,34 @@ class FromMemory:
         """Answer from memory, or let the app make the response and keep it."""
         kept = None
         if scope["type"] == "http" and scope["method"] == "GET":
-            headers = dict(scope["headers"])
-            if scope["path"] == "/" and b"deep_link" not in scope["query_string"]:
-                kept = await self._page(scope, receive, headers)
-            elif scope["path"].startswith(FILES) and not any(name in headers for name in PARTIAL):
-                kept = await self._file(scope, receive)
+            headers, path = dict(scope["headers"]), scope["path"]
+            if path == "/" and b"deep_link" not in scope["query_string"]:
+                address = scope["scheme"], *(headers.get(name) for name in ADDRESS_HEADERS)
+                kept = await self._of(self._pages, address, scope, receive)
+            elif path.startswith(FILES) and not any(name in headers for name in PARTIAL):
+                kept = await self._of(self._files, path, scope, receive)
         if kept is None:
             await self._app(scope, receive, send)
         else:
             await _answer(kept, b"gzip" in headers.get(b"accept-encoding", b""), send)
 
-    async def _page(self, scope, receive, headers: dict[bytes, bytes]) -> Kept | None:
-        """Return the page for an address, or None where no more are kept."""
-        address = scope["scheme"], *(headers.get(name) for name in ADDRESS_HEADERS)
-        async with self._making:
-            if address not in self._pages and len(self._pages) < MOST_ADDRESSES:
-                made = await self._made(scope, receive)
-                if made is not None:
-                    self._pages[address] = made
-        return self._pages.get(address)
+    async def _of(self, store: dict, key, scope, receive) -> Kept | None:
+        """Return what a store holds for a key, made if need be; None where nothing is kept."""
+        if key not in store and self._has_room(store):
+            async with self._making:
+                if key not in store:
+                    made = await self._made(scope, receive)
+                    if made is not None:
+                        store[key] = made
+                        if store is self._files:
+                            self._file_bytes += made.n_bytes
+        return store.get(key)
 
-    async def _file(self, scope, receive) -> Kept | None:
-        """Return a file, or None where it is none, or there is no more room."""
-        path = scope["path"]
-        if path not in self._files and self._file_bytes < MOST_FILE_BYTES:
-            made = await self._made(scope, receive)
-            if made is not None and path not in self._files:
-                if HASHED.fullmatch(path):
-                    made.headers.append(FOREVER)
-                self._files[path] = made
-                self._file_bytes += len(made.body) + len(made.zipped or b"")
-        return self._files.get(path)
+    def _has_room(self, store: dict) -> bool:
+        """Whether a store may take more: so many addresses, or so many bytes of files."""
+        if store is self._pages:
+            return len(store) < MOST_ADDRESSES
+        return self._file_bytes < MOST_FILE_BYTES
 
     async def _made(self, scope, receive) -> Kept | None:
         """Return the response as the app makes it, or None if it is anything but a whole one."""
@@ -97,6 +99,7 @@ class FromMemory:
         body = b"".join(parts)
         zipped = gzip.compress(body)
         headers = [pair for pair in told if pair[0] not in (b"content-length", b"vary")]
+        headers += [FOREVER] if HASHED.fullmatch(scope["path"]) else []
         return Kept(headers, body, zipped if len(zipped) < 0.9 * len(body) else None)
 
 
