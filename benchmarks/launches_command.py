@@ -58,9 +58,7 @@ def run(worker: Worker, device: Device, options: argparse.Namespace) -> int:
         print("\n".join(table(case, LaunchRun(case, device, runs))))
         if options.record and not code:
             kept = LaunchRun(case, device, runs, recorded.today(), commit, command_of(case))
-            path, fault = recorded.try_write(kept)
-            print(fault or f"recorded in {path}", file=sys.stderr if fault else sys.stdout)
-            worst = max(worst, int(bool(fault)))
+            worst = max(worst, recorded.keep(kept))
     return worst
 
 

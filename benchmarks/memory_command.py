@@ -47,11 +47,7 @@ def run(worker: Worker, device: Device, options: argparse.Namespace) -> int:
     if options.record and not code:
         about = recorded.today(), commit, command_of(case)
         kept = MemoryRun(case, device, tuple(points), *about)
-        path, fault = recorded.try_write(kept)
-        if fault:
-            print(fault, file=sys.stderr)
-            return 1
-        print(f"recorded in {path}")
+        code = recorded.keep(kept)
     return code
 
 

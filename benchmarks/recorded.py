@@ -263,6 +263,13 @@ def try_write(run: Run, *folder: Path) -> tuple[Path | None, str]:
         return None, f"The run cannot be kept: {error}."
 
 
+def keep(run: Run) -> int:
+    """Write ``run`` for the page, print where, or why not, and return the exit code."""
+    path, fault = try_write(run)
+    print(fault or f"recorded in {path}", file=sys.stderr if fault else sys.stdout)
+    return int(bool(fault))
+
+
 def may_record(options: argparse.Namespace, device: Device) -> tuple[str, int]:
     """Return the commit to record under ``--record``, and an exit code that is 0 if it may be.
 
@@ -308,7 +315,6 @@ def this_commit() -> str:
 
 def _git(*arguments: str) -> str:
     """Return what git says about this folder."""
-    command = ["git", *arguments]
-    root = Path(__file__).parents[1]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True, timeout=20)
+    about = {"cwd": Path(__file__).parents[1], "timeout": 20}
+    done = subprocess.run(["git", *arguments], **about, capture_output=True, text=True, check=True)
     return done.stdout.strip()

@@ -14,10 +14,7 @@ Exits with 0 if all is well, 1 if the run ended early or a kernel of ours failed
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
-from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 
 from benchmarks import figure_file, recorded, sweep_choice, sweep_tables
@@ -203,7 +200,7 @@ def _keep(measured: SweepRun, options: argparse.Namespace, code: int) -> int:
     """Write the files that are asked for and return the exit code."""
     try:
         if options.csv:
-            write_csv(measured.points, Path(options.csv))
+            Path(options.csv).write_text(sweep_tables.csv_text(measured.points), "utf-8")
         if options.json:
             Path(options.json).write_text(recorded.text_of(measured), "utf-8")
         if options.html:
@@ -223,24 +220,3 @@ def _keep(measured: SweepRun, options: argparse.Namespace, code: int) -> int:
     except ValueError as error:
         return _refused(f"The run cannot be kept: {error}.", code or 1)
     return code
-
-
-def write_csv(points: Sequence[SweepPoint], path: Path) -> None:
-    """Write a line a point: every field, GB/s and TFLOP/s; nothing where there is no time."""
-    names = [one.name for one in fields(SweepPoint)]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow([*names, "gb_per_s", "tflop_per_s"])
-        for point in points:
-            cells = [getattr(point, name) for name in names]
-            cells += [point.gb_per_s, point.tflop_per_s]
-            rows.writerow([_cell(value) for value in cells])
-
-
-def _cell(value: object) -> object:
-    """Return a value as a file of commas has it."""
-    if value is None or value != value:
-        return ""
-    if isinstance(value, str | int | float):
-        return value
-    return " ".join(f"{name}={setting}" for name, setting in value.items())

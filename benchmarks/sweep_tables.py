@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 
 from benchmarks.doubts import doubts_of
 from benchmarks.operations import NAMES, OPERATIONS
@@ -186,3 +189,26 @@ def doubts(run: SweepRun) -> Iterable[str]:
         drop = found.drop
         where = f" at {drop.at.value}" if is_sweep else ""
         yield f"the clock fell by {drop.share:.0%}, from {drop.most} to {drop.least} MHz{where}"
+
+
+def csv_text(points: Iterable[SweepPoint], **more: str) -> str:
+    """Return a line a point: every field, GB/s and TFLOP/s, and ``more`` columns, alike in each.
+
+    What is not known is empty.
+    """
+    names = [*(one.name for one in fields(SweepPoint)), "gb_per_s", "tflop_per_s"]
+    out = io.StringIO()
+    rows = csv.writer(out, lineterminator="\n")
+    rows.writerow([*names, *more])
+    for point in points:
+        rows.writerow([*(_csv_cell(getattr(point, name)) for name in names), *more.values()])
+    return out.getvalue()
+
+
+def _csv_cell(value: object) -> object:
+    """Return a value as a file of commas has it."""
+    if value is None or value != value:
+        return ""
+    if isinstance(value, str | int | float):
+        return value
+    return " ".join(f"{name}={setting}" for name, setting in value.items())

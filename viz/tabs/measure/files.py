@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Callable, Mapping
@@ -12,31 +10,15 @@ from dataclasses import asdict
 import gradio as gr
 from gradio.processing_utils import save_bytes_to_cache
 
-from benchmarks.sweep_results import LandscapeCase, SweepPoint, SweepRun
+from benchmarks.sweep_results import LandscapeCase, SweepRun
+from benchmarks.sweep_tables import csv_text
 from viz.tabs.measure.measured import QUIET
-
-FIELDS = (*SweepPoint.__dataclass_fields__, "gb_per_s", "tflop_per_s")
-COLUMNS = (*FIELDS, "caches")
 
 
 def to_csv(run: SweepRun) -> str:
     """Return every point, a line each; what is not known is empty. Hot caches are said in each."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    caches = "hot (a mistake, to show it)" if getattr(run.case, "is_hot", False) else "cold"
-    for point in run.points:
-        writer.writerow([*(_cell(getattr(point, name)) for name in FIELDS), caches])
-    return out.getvalue()
-
-
-def _cell(value: object) -> object:
-    """Return a value as it stands in a cell."""
-    if isinstance(value, float) and math.isnan(value):
-        return ""
-    if isinstance(value, dict):
-        return " ".join(f"{key}={number}" for key, number in value.items())
-    return value
+    is_hot = getattr(run.case, "is_hot", False)
+    return csv_text(run.points, caches="hot (a mistake, to show it)" if is_hot else "cold")
 
 
 def to_json(run: SweepRun) -> str:
@@ -68,6 +50,20 @@ _FETCH = """() => setTimeout(() => {
   const file = document.querySelector('#%s');
   (file.querySelector('a, button') || file).click();
 }, 150)"""
+
+
+def build_actions(page, name: str, words: Mapping[str, str]) -> tuple[gr.Row, dict]:
+    """Build the row of what can be done with a run: a button for each of ``words``, and "file".
+
+    words   button -> the locale key of what it says
+    """
+    buttons: dict[str, gr.components.Component] = {}
+    with gr.Row(visible=False, elem_id=f"{name}-actions") as row:
+        for action, key in words.items():
+            button = gr.Button("", size="sm", elem_id=f"{name}-{action}")
+            buttons[action] = page.label(button, value=key)
+        buttons["file"] = gr.DownloadButton("", visible="hidden", elem_id=f"{name}-file")
+    return row, buttons
 
 
 def wire_files(buttons: Mapping, given: list, run_of: Callable) -> None:
