@@ -12,6 +12,7 @@ from benchmarks.results import Device
 from benchmarks.worker import JobFailed, Worker
 from kernels import ALGORITHMS
 from kernels.errors import InputError
+from viz.figures.prose import error_sentence, fault
 from viz.locales import text
 
 DEVICE_WAIT_S = 120.0  # torch's first import from a cold disk is slow
@@ -99,6 +100,12 @@ async def known_device(worker: Worker) -> Device | None:
                 return None
             await asyncio.sleep(BEAT_S)
     return None
+
+
+def why_ended(error: InputError | JobFailed, language: str) -> list:
+    """Return the note of what ended a run: a visitor's mistake, or a failure."""
+    key = f"error.{error.key}" if isinstance(error, InputError) else f"failed.{error.kind}"
+    return fault(error_sentence(language, key, error.details, str(error)))
 
 
 def explain(error: InputError, language: str) -> str:

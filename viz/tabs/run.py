@@ -6,7 +6,7 @@ own state, so changing the output, the row or the language redraws it without ru
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,11 +21,11 @@ from kernels.errors import InputError
 from viz import export
 from viz.figures import tables
 from viz.figures.base import stand_in_css
-from viz.figures.prose import error_sentence, fault, rich
+from viz.figures.prose import error_sentence, rich
 from viz.locales import text
 from viz.tabs import run_export
 from viz.tabs.note import Note
-from viz.tabs.page import WAITING, known_device
+from viz.tabs.page import WAITING, known_device, why_ended
 from viz.tabs.run_form import Form, adapt, build_form, read
 from viz.tabs.run_screen import Result, Screen, build_screen, draw, draw_row, view_of
 
@@ -213,10 +213,8 @@ def run(worker, language: str, watched: object, values: list) -> Iterator[Update
         if finished is None:
             raise JobFailed("crashed", signal="")
         yield Update([], running=False, device=finished.device, result=finished)
-    except InputError as error:
-        yield Update(_fault(language, f"error.{error.key}", error.details, str(error)), False)
-    except JobFailed as error:
-        yield Update(_fault(language, f"failed.{error.kind}", error.details, str(error)), False)
+    except (InputError, JobFailed) as error:
+        yield Update(why_ended(error, language), False)
 
 
 def _wait_for(worker, language: str) -> Iterator[Update]:
@@ -237,11 +235,6 @@ def _progress(item: Progress, language: str) -> list:
     key = f"progress.{item.stage}"
     said = error_sentence(language, key, item.details, item.stage)
     return [["p", {"class": "bw-progress"}, *rich(said)]]
-
-
-def _fault(language: str, key: str, details: Mapping, fallback: str) -> list:
-    """Return the one sentence that says what went wrong, in the visitor's language."""
-    return fault(error_sentence(language, key, details, fallback))
 
 
 def device_now(worker, timeout_s: float = 0.0) -> Device | None:

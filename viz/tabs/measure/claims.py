@@ -24,7 +24,7 @@ from benchmarks.sweep_results import LandscapeCase, SweepCase
 from benchmarks.worker import JobFailed
 from kernels.errors import InputError
 from kernels.inputs import at_most, one_of
-from viz.figures.prose import error_sentence, fault
+from viz.figures.prose import fault
 from viz.locales import text
 from viz.tabs.measure import claims_charts as charts
 from viz.tabs.measure import claims_words as words
@@ -40,7 +40,7 @@ from viz.tabs.measure.measured import (
     wire,
 )
 from viz.tabs.note import Note
-from viz.tabs.page import dropdown, explain
+from viz.tabs.page import dropdown, explain, why_ended
 
 RECORDS = {kind.case_record: kind.record for kind in recorded.KINDS.values()}
 JOBS = {
@@ -73,9 +73,8 @@ class ClaimList(Note):
     script = _CHOOSE
 
 
-def build(page) -> MeasuredTab:
+def build(page, kept: Recordings) -> MeasuredTab:
     """Build the tab; called inside ``with gr.Tab(...)``."""
-    kept = Recordings.load(Run)
     first = next(iter(CLAIMS))
     controls = build_controls(
         page,
@@ -232,8 +231,7 @@ def measure_claim(
             own = [*own, run]
             yield Update({"note": note, **draw(key, own, kept, language)}, True, own)
     except (InputError, JobFailed) as error:
-        name = f"error.{error.key}" if isinstance(error, InputError) else f"failed.{error.kind}"
-        note = fault(error_sentence(language, name, error.details, str(error)))
+        note = why_ended(error, language)
     whole = draw(key, own, kept, language) if key else {}
     yield Update({**whole, "note": note}, False, own if key else None)
 

@@ -10,7 +10,6 @@ from benchmarks.results import Progress
 from benchmarks.sweep_results import SweepRun
 from benchmarks.worker import JobFailed
 from kernels.errors import InputError
-from viz.figures.prose import error_sentence, fault
 from viz.locales import text
 from viz.tabs.measure.landscape import MOST_RUNS, Seen, choose, draw, is_of, look_at, named, seen_of
 from viz.tabs.measure.landscape_cells import Landscape, tried
@@ -18,6 +17,7 @@ from viz.tabs.measure.landscape_guess import SKIPPED
 from viz.tabs.measure.landscape_screen import HIDE
 from viz.tabs.measure.measured import Recordings, Update, said
 from viz.tabs.measure.speed_live import ROOM_S, Clock, progress
+from viz.tabs.page import why_ended
 
 
 def measure(
@@ -46,10 +46,8 @@ def measure(
                 shown = _drawn(own, values, kept, language)
                 yield Update({"note": note, **shown}, True, own)
         note = over if points or over else said(text(language, "measured.nothing"))
-    except InputError as error:
-        note = fault(error_sentence(language, f"error.{error.key}", error.details, str(error)))
-    except JobFailed as error:
-        note = fault(error_sentence(language, f"failed.{error.kind}", error.details, str(error)))
+    except (InputError, JobFailed) as error:
+        note = why_ended(error, language)
     if own is not None:
         shown = _drawn(own, values, kept, language)
     yield Update({**shown, "note": note}, False, own)

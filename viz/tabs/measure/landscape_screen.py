@@ -8,6 +8,7 @@ from benchmarks.operations import OPERATIONS
 from benchmarks.sweep_results import LandscapeCase
 from kernels.inputs import DTYPES
 from viz.locales import text
+from viz.tabs.measure.files import build_actions
 from viz.tabs.measure.landscape_cells import VIEWS, Look, operations, size_of
 from viz.tabs.measure.measured import MeasuredTab, build_controls
 from viz.tabs.measure.memory import masks
@@ -172,14 +173,7 @@ def _build_parts(page) -> dict[str, gr.components.Component]:
             parts["about"] = Note(elem_id="landscape-about")
             parts["recorded"] = Note(elem_id="landscape-recorded")
     parts["table"] = Note(elem_id="landscape-table")
-    with gr.Row(visible=False, elem_id="landscape-actions") as actions:
-        parts["actions"] = actions
-        for name, label in (
-            ("csv", "run.csv"),
-            ("json", "run.json"),
-            ("again", "measure.ask.again"),
-        ):
-            made = gr.Button("", size="sm", elem_id=f"landscape-{name}")
-            parts[name] = page.label(made, value=label)
-        parts["file"] = gr.DownloadButton("", visible="hidden", elem_id="landscape-file")
+    words = {"csv": "run.csv", "json": "run.json", "again": "measure.ask.again"}
+    parts["actions"], buttons = build_actions(page, "landscape", words)
+    parts |= buttons
     return parts

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gradio as gr
 
-from benchmarks.sweep_results import SweepRun
 from kernels.errors import InputError
 from viz.tabs.measure import landscape as handlers
 from viz.tabs.measure.files import wire_files
@@ -15,9 +14,8 @@ from viz.tabs.measure.landscape_screen import build_screen
 from viz.tabs.measure.measured import QUIET, MeasuredTab, Recordings, wire
 
 
-def build(page) -> MeasuredTab:
+def build(page, kept: Recordings) -> MeasuredTab:
     """Build the tab; called inside ``with gr.Tab(...)``."""
-    kept = Recordings.load(SweepRun)
     tab = build_screen(page, handlers.suggested(operations()[0], kept))
     wire(
         page,

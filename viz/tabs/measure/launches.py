@@ -33,12 +33,11 @@ from viz.tabs.measure.measured import (
     wire,
 )
 from viz.tabs.note import Note
-from viz.tabs.page import dropdown, explain
+from viz.tabs.page import dropdown, explain, why_ended
 
 
-def build(page) -> MeasuredTab:
+def build(page, kept: Recordings) -> MeasuredTab:
     """Build the tab; called inside ``with gr.Tab(...)``."""
-    kept = Recordings.load(LaunchRun)
     known, labels = sizes(kept), {"label": "launches.direction"}
     controls = build_controls(
         page,
@@ -137,10 +136,8 @@ def measure(worker, values: list, kept: Recordings, language: str) -> Iterator[U
             yield Update({"note": note, **shown}, True, run)
             shown = {}
         note = [] if run else said(text(language, "measured.nothing"))
-    except InputError as error:
-        note = fault(error_sentence(language, f"error.{error.key}", error.details, str(error)))
-    except JobFailed as error:
-        note = fault(error_sentence(language, f"failed.{error.kind}", error.details, str(error)))
+    except (InputError, JobFailed) as error:
+        note = why_ended(error, language)
     if run is not None:
         shown = draw(case, direction, run, kept, language)
     yield Update({**shown, "note": note}, False, run)

@@ -7,7 +7,7 @@ and a picture in two columns that is drawn part by part.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import gradio as gr
 from gradio.components.plot import PlotData
@@ -32,14 +32,17 @@ QUIET = {"show_progress": "hidden", "api_visibility": "private"}
 class Recordings:
     """The recorded runs, the newest first, and why files were refused."""
 
-    runs: tuple[MemoryRun | LaunchRun, ...]
+    runs: tuple[recorded.Run, ...]
     refused: tuple[InputError, ...]
 
     @classmethod
-    def load(cls, record: type) -> Recordings:
-        """Read every recorded file and keep the runs that are a ``record``."""
-        runs, refused = recorded.read_all()
-        return cls(tuple(run for run in runs if isinstance(run, record)), tuple(refused))
+    def load(cls) -> Recordings:
+        """Read every recorded file."""
+        return cls(*map(tuple, recorded.read_all()))
+
+    def only(self, record: type) -> Recordings:
+        """Return those whose runs are a ``record``."""
+        return replace(self, runs=tuple(run for run in self.runs if isinstance(run, record)))
 
     def of(self, case: MemoryCase | LaunchCase) -> MemoryRun | LaunchRun | None:
         """Return the newest run of ``case``."""
@@ -181,11 +184,20 @@ def wire(page, tab: MeasuredTab, redraw: Callable, measure: Callable, api_name: 
         tab.measure,
         **QUIET,
     )
-    _wire_measure(page, tab, measure, api_name)
+
+    def measure_here(*given):
+        *values, measured, language = given
+        return measure(values, measured, language)
+
+    wire_measure(page, tab, measure_here, inputs, drawn, api_name)
 
 
-def _wire_measure(page, tab: MeasuredTab, measure: Callable, api_name: str) -> None:
-    """Connect Measure and Stop."""
+def wire_measure(page, tab, measure: Callable, given: list, drawn: list, api_name: str) -> None:
+    """Connect Measure and Stop of a `MeasuredTab`, or of what has its controls, note and names.
+
+    measure   the values of ``given`` -> an `Update` at a time
+    drawn     what an update may change, beside the controls, which are locked meanwhile
+    """
     switched = [tab.measure, tab.stop, *tab.fields.values()]
 
     def running(is_running: bool) -> dict:
@@ -196,20 +208,19 @@ def _wire_measure(page, tab: MeasuredTab, measure: Callable, api_name: str) -> N
             **locked,
         }
 
-    def on_measure(*given):
-        *values, measured, language = given
-        for update in measure(values, measured, language):
+    def on_measure(*values):
+        for update in measure(*values):
             told = merge(tab.named(update.shown), running(update.running))
             if update.run is not None:
                 told[tab.measured] = update.run
             yield told
 
     # A part may be a control as well, which a redraw gives other choices.
-    drawn = dict.fromkeys([tab.note, tab.measured, *switched, *tab.parts.values()])
+    outputs = dict.fromkeys([*drawn, tab.measured, *switched])
     started = tab.measure.click(
         on_measure,
-        [*tab.fields.values(), tab.measured, page.language],
-        list(drawn),
+        given,
+        list(outputs),
         concurrency_id="kernels",
         concurrency_limit=WAITING_ROOM,
         show_progress="hidden",

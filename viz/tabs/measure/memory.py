@@ -35,15 +35,14 @@ from viz.tabs.measure.measured import (
     wire,
 )
 from viz.tabs.note import Note
-from viz.tabs.page import dropdown, explain
+from viz.tabs.page import dropdown, explain, why_ended
 
 HEAD_DIMS = [16, 32, 64, 96, 128, 192, 256]
 REDRAW_S = 1.0  # a new plot is a new drawing: once a second is enough, the table follows each point
 
 
-def build(page) -> MeasuredTab:
+def build(page, kept: Recordings) -> MeasuredTab:
     """Build the tab; called inside ``with gr.Tab(...)``."""
-    kept = Recordings.load(MemoryRun)
     controls = build_controls(
         page,
         "memory",
@@ -123,10 +122,8 @@ def measure(worker, values: list, kept: Recordings, language: str) -> Iterator[U
                 note = progress(item, language)
                 yield Update({"note": note}, True)
         note = [] if run else said(text(language, "measured.nothing"))
-    except InputError as error:
-        note = fault(error_sentence(language, f"error.{error.key}", error.details, str(error)))
-    except JobFailed as error:
-        note = fault(error_sentence(language, f"failed.{error.kind}", error.details, str(error)))
+    except (InputError, JobFailed) as error:
+        note = why_ended(error, language)
     shown = draw(run.case, run, kept, language) if run else {}
     yield Update({**shown, "note": note}, False, run)
 

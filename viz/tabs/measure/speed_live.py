@@ -15,12 +15,13 @@ from benchmarks.sweep_choice import SIZES
 from benchmarks.sweep_results import SweepCase, SweepPoint, SweepRun
 from benchmarks.worker import JobFailed
 from kernels.errors import InputError
-from viz.figures.prose import error_sentence, fault
+from viz.figures.prose import error_sentence
 from viz.locales import text
 from viz.tabs.measure import speed_lines as lines
 from viz.tabs.measure.measured import Recordings, Update, said
 from viz.tabs.measure.speed import HIDDEN, choose, draw
 from viz.tabs.measure.speed_runs import MOST_SWEEPS, own_sweeps, under
+from viz.tabs.page import why_ended
 
 REDRAW_S = 1.0  # a new plot is a new drawing: once a second is enough
 ROOM_S = 90.0  # a sweep ends by itself; this much later, nothing is believed to come
@@ -82,10 +83,8 @@ def measure(
                 over = [["p", {}, *note[0][2:]]] if item.stage == "sweep_over" else []
                 yield Update({"note": note}, True)
         note = over if run or over else said(text(language, "measured.nothing"))
-    except InputError as error:
-        note = fault(error_sentence(language, f"error.{error.key}", error.details, str(error)))
-    except JobFailed as error:
-        note = fault(error_sentence(language, f"failed.{error.kind}", error.details, str(error)))
+    except (InputError, JobFailed) as error:
+        note = why_ended(error, language)
     if run is None:
         yield Update({"note": note}, False)
         return

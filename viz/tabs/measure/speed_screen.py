@@ -11,6 +11,7 @@ from benchmarks.operations import OPERATIONS
 from benchmarks.sweep_results import SweepRun
 from viz.locales import text
 from viz.tabs.measure import speed_fields as controls
+from viz.tabs.measure.files import build_actions
 from viz.tabs.measure.speed_guess import FIELDS as GUESSED
 from viz.tabs.note import Note
 from viz.tabs.page import dropdown
@@ -33,7 +34,7 @@ class Screen:
 
     @property
     def values(self) -> list[gr.components.Component]:
-        """The controls in the order of `measure_fields.FIELDS`."""
+        """The controls in the order of `speed_fields.FIELDS`."""
         return [self.fields[name] for name in controls.FIELDS]
 
     def named(self, shown: dict) -> dict:
@@ -108,7 +109,6 @@ def _build_ask(page, first: str) -> dict:
 def _build_parts(page) -> tuple[dict, dict]:
     """Build the two columns and what can be done with a sweep."""
     parts: dict[str, gr.components.Component] = {}
-    buttons: dict[str, gr.components.Component] = {}
     with gr.Row(elem_id="measure-page"):
         with gr.Column(min_width=0, elem_id="measure-left"):
             parts["headline"] = Note(elem_id="measure-headline")
@@ -121,15 +121,7 @@ def _build_parts(page) -> tuple[dict, dict]:
             parts["roof_head"] = Note(elem_id="measure-roof-head")
             parts["roof_plot"] = gr.Plot(show_label=False, visible=False, elem_id="measure-roof")
             parts["recorded"] = Note(elem_id="measure-recorded")
-    with gr.Row(visible=False, elem_id="measure-actions") as actions:
-        parts["actions"] = actions
-        for name, key in (
-            ("csv", "run.csv"),
-            ("json", "run.json"),
-            ("clear", "measure.clear"),
-            ("again", "measure.ask.again"),
-        ):
-            button = gr.Button("", size="sm", elem_id=f"measure-{name}")
-            buttons[name] = page.label(button, value=key)
-        buttons["file"] = gr.DownloadButton("", visible="hidden", elem_id="measure-file")
+    words = {"csv": "run.csv", "json": "run.json", "clear": "measure.clear"}
+    words["again"] = "measure.ask.again"
+    parts["actions"], buttons = build_actions(page, "measure", words)
     return parts, buttons

@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import gradio as gr
 from gradio.context import Context
 
 from benchmarks.operations import OPERATIONS
-from benchmarks.sweep_results import SweepRun
 from kernels.errors import InputError
 from viz.figures.prose import fault
-from viz.locales import text
 from viz.tabs.measure import speed as handlers
 from viz.tabs.measure import speed_guess as guesses
 from viz.tabs.measure import speed_live as live
 from viz.tabs.measure.files import wire_files
-from viz.tabs.measure.measured import QUIET, Recordings, button, said
+from viz.tabs.measure.measured import QUIET, Recordings, button, wire_measure
 from viz.tabs.measure.speed_fields import SIZE_FIELDS, values_label
 from viz.tabs.measure.speed_runs import run_choices, runs_for
 from viz.tabs.measure.speed_screen import Screen, build_screen
-from viz.tabs.page import WAITING, explain, known_device, merge
-from viz.tabs.run import WAITING_ROOM, device_now
+from viz.tabs.page import WAITING, explain, known_device
+from viz.tabs.run import device_now
 
 _OPEN_MORE = """() => {
   document.querySelector('#measure-more-button').classList.toggle('bw-open');
 }"""
 
 
-def build(page, outer: gr.Tab) -> Screen:
+def build(page, kept: Recordings, outer: gr.Tab) -> Screen:
     """Build the tab; called inside ``with gr.Tab(...)``, which lies in the tab ``outer``.
 
     Its picture is drawn when either is opened: it is the first thing that ``outer`` shows.
     """
-    kept = Recordings.load(SweepRun)
     first = next(iter(OPERATIONS))
     axis = OPERATIONS[first].axes[0]
     screen = build_screen(page, handlers.suggested(first, axis, "bfloat16", kept))
@@ -217,44 +216,13 @@ def _wire_files(page, screen: Screen, kept: Recordings) -> None:
 
 def _wire_measure(page, screen: Screen, kept: Recordings) -> None:
     """Connect Measure and Stop."""
-    switched = [screen.measure, screen.stop, *screen.values]
 
-    def running(is_running: bool) -> dict:
-        locked = {field: gr.update(interactive=not is_running) for field in screen.values}
-        return {
-            screen.measure: gr.update(visible=not is_running),
-            screen.stop: gr.update(visible=is_running),
-            **locked,
-        }
-
-    def on_measure(*values):
+    def measure_speed(*values):
         *values, measured, guess, language = values
         for update in live.measure(page.worker, values, measured, guess, kept, language):
-            told = merge(screen.named(update.shown), running(update.running))
-            if update.run is not None:
-                told[screen.measured] = update.run
-            if guess is None:
-                told[screen.guess] = {}  # who measures without a guess has skipped it
-            yield told
+            # Who measures without a guess has skipped it.
+            skipped = {"guess": {}} if guess is None else {}
+            yield replace(update, shown={**update.shown, **skipped})
 
-    started = screen.measure.click(
-        on_measure,
-        _given(page, screen),
-        list(dict.fromkeys([*_drawn(screen), screen.measured, screen.guess, *switched])),
-        concurrency_id="kernels",
-        concurrency_limit=WAITING_ROOM,
-        show_progress="hidden",
-        api_name="sweep",
-    )
-
-    def stopped(language: str) -> dict:
-        return {screen.note: said(text(language, "measured.stopped")), **running(False)}
-
-    halt = {
-        "inputs": page.language,
-        "outputs": [screen.note, *switched],
-        "queue": False,
-        **QUIET,
-    }
-    # Said twice: on a busy page, what the run had already sent is shown after the first answer.
-    screen.stop.click(stopped, cancels=[started], **halt).then(stopped, **halt)
+    drawn = [*_drawn(screen), screen.guess]
+    wire_measure(page, screen, measure_speed, _given(page, screen), drawn, "sweep")
