@@ -39,6 +39,14 @@ def test_points_stream_and_stay_when_the_job_fails(language):
     assert worker.jobs[0].case == CASE
 
 
+@pytest.mark.parametrize("changes", [{}, {"values": "0"}])
+def test_who_measures_without_a_guess_has_skipped_it_and_a_guess_stays(changes):
+    for guess, wanted in ((None, {}), ({"provider": "ours"}, None)):
+        worker = FakeWorker(*POINTS[:4], device=GPU)
+        update = next(live.measure(worker, values(**changes), [], guess, NOTHING, "en"))
+        assert update.shown.get("guess") == wanted
+
+
 def test_stop_closes_the_job_and_measure_goes_on_with_what_is_missing():
     worker = FakeWorker(stage(1), *POINTS, device=GPU)
     going = live.measure(worker, values(), [], {}, NOTHING, "en")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 
 import pytest
@@ -81,6 +82,45 @@ def test_each_of_our_providers_is_right_and_takes_the_path_it_is_named_for(
     assert error <= allowed
     if provider in OWN_PATHS:
         assert call.path == provider
+
+
+@pytest.mark.parametrize("provider", OPERATIONS["caches"].providers)
+def test_a_cache_modifiers_provider_launches_with_the_modifiers_it_is_named_for(
+    monkeypatch, provider
+):
+    monkeypatch.setattr(own_providers, "_capability", lambda tensor: (9, 0))
+    kernel = importlib.import_module("kernels.single_softmax.kernel")
+    launch, given = kernel.launch, []
+
+    def heard(*inputs, **options):
+        given.append((options["load_cache"], options["store_cache"]))
+        return launch(*inputs, **options)
+
+    monkeypatch.setattr(kernel, "launch", heard)
+    entry = OPERATIONS["caches"].algorithm
+    tensors = references.tensors_for(entry, SMALL, WHERE)
+    call = providers.make("caches", provider, SMALL, tensors)
+    call.run()
+    wanted = {
+        "ours": ("", ""), "load_ca": (".ca", ""), "load_cg": (".cg", ""), "store_wb": ("", ".wb"),
+        "store_cs": ("", ".cs"), "ca_wb": (".ca", ".wb"), "ca_cs": (".ca", ".cs"),
+    }  # fmt: skip
+    assert given == [wanted[provider]] * 2 and call.path == "single"
+
+
+@pytest.mark.parametrize(
+    ("operation", "provider"),
+    [
+        ("softmax", "rows"), ("softmax", "single"), ("softmax_backward", "rows"),
+        ("softmax_backward", "single"), ("caches", "load_ca"), ("chain", "ours"),
+    ],
+)  # fmt: skip
+def test_a_row_that_one_program_is_not_asked_to_hold_is_said_to_be_too_long(operation, provider):
+    case = Case(n_rows=1, n_cols=131_073)
+    tensors = dict.fromkeys(("x", "y", "dy"), torch.zeros(1, 131_073))
+    with pytest.raises(own_providers.Unavailable) as caught:
+        providers.make(operation, provider, case, tensors)
+    assert (caught.value.key, caught.value.message) == ("too_long", "131072")
 
 
 def test_gradients_are_checked_each_for_its_own_size():

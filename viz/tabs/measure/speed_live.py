@@ -54,6 +54,7 @@ def measure(
     """Measure what the controls say, point by point; a fault is a sentence, and points stay."""
     own, run, drawn_at = own_sweeps(measured), None, -REDRAW_S
     note = progress(Progress("starting"), {}, language)
+    skipped = {"guess": {}} if guess is None else {}  # who measures without a guess skips it
     guess = guess if guess is not None else {}
     over: list = []
     try:
@@ -65,7 +66,7 @@ def measure(
             run = replace(begun, points=tuple(kept_points)) if kept_points else None
             details = {"n": len(case.values) - len(todo), "of": len(case.values)}
             note = said(text(language, "measure.resume", **details), True)
-        yield Update({"note": note, "ask": HIDDEN}, True)
+        yield Update({"note": note, "ask": HIDDEN, **skipped}, True)
         clock = Clock(case.budget_s)
         job = SweepJob(replace(case, values=todo))
         for item in worker.run(job, case.budget_s + ROOM_S):
@@ -86,7 +87,7 @@ def measure(
     except (InputError, JobFailed) as error:
         note = why_ended(error, language)
     if run is None:
-        yield Update({"note": note}, False)
+        yield Update({"note": note, **skipped}, False)
         return
     whole = draw(case, shown, [*under(own, picked, case), run], kept, language, guess)
     yield Update({**whole, "note": note}, False, [*own, run][-MOST_SWEEPS:])

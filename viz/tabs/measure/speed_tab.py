@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import gradio as gr
 from gradio.context import Context
 
@@ -219,10 +217,7 @@ def _wire_measure(page, screen: Screen, kept: Recordings) -> None:
 
     def measure_speed(*values):
         *values, measured, guess, language = values
-        for update in live.measure(page.worker, values, measured, guess, kept, language):
-            # Who measures without a guess has skipped it.
-            skipped = {"guess": {}} if guess is None else {}
-            yield replace(update, shown={**update.shown, **skipped})
+        yield from live.measure(page.worker, values, measured, guess, kept, language)
 
     drawn = [*_drawn(screen), screen.guess]
     wire_measure(page, screen, measure_speed, _given(page, screen), drawn, "sweep")
