@@ -26,7 +26,7 @@ with mock.patch("inspect.getfile", side_effect=OSError("no stubs")):
     from viz.tabs import lesson, run
     from viz.tabs.header import Header, header_value
     from viz.tabs.measure import tabs as measures
-    from viz.tabs.page import WAITING, Page, known_device, merge
+    from viz.tabs.page import QUIET, WAITING, Page, known_device, merge
     from viz.tabs.watch import WATCH_CSS, WatchTab
 
 from benchmarks.worker import Worker
@@ -76,16 +76,15 @@ def build(worker: Worker) -> gr.Blocks:
             """Open Watch on a row of a case that was run."""
             return {tabs: gr.update(selected="watch"), **watch.open_row(*about)}
 
-        quiet = {"show_progress": "hidden", "api_visibility": "private"}
         filled = list(dict.fromkeys([page.language, *watch.whole, *page.labelled]))
-        page_blocks.load(opened, None, filled, **quiet).then(
-            say_hardware, page.language, header, **WAITING, **quiet
+        page_blocks.load(opened, None, filled, **QUIET).then(
+            say_hardware, page.language, header, **WAITING, **QUIET
         )
         ran.watch_button.click(
-            watch_row, [page.language, ran.result, ran.row], [tabs, *watch.whole], **quiet
+            watch_row, [page.language, ran.result, ran.row], [tabs, *watch.whole], **QUIET
         )
-        header.select(switch, watch.inputs, [page.language, header, *filled[1:]], **quiet).then(
-            say_hardware, page.language, header, **WAITING, **quiet
+        header.select(switch, watch.inputs, [page.language, header, *filled[1:]], **QUIET).then(
+            say_hardware, page.language, header, **WAITING, **QUIET
         )
     return page_blocks
 

@@ -220,6 +220,16 @@ def test_a_killed_worker_is_said_and_the_next_run_works(url, client, worker):
     assert "Passed" in run(client)
 
 
+def test_a_browser_is_told_of_no_events_progress(client):
+    """One that tells every output of it is busy for seconds. Results come by another way."""
+    heard = {
+        event["api_name"]: event["show_progress_on"]
+        for event in client.config["dependencies"]
+        if event["backend_fn"]
+    }
+    assert len(heard) > 20 and set(map(str, heard.values())) == {"[]"}, heard
+
+
 def test_nothing_but_the_queue_reaches_a_handler(url):
     request = urllib.request.Request(
         f"{url}/gradio_api/run/watch",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gradio as gr
 
 from kernels import ALGORITHMS
-from viz.tabs.page import Page, algorithms, dropdown
+from viz.tabs.page import NO_PROGRESS, Page, algorithms, dropdown
 
 
 def build(page: Page) -> None:
@@ -22,7 +22,7 @@ def build(page: Page) -> None:
         lesson,
         [page.language, chosen],
         body,
-        show_progress="hidden",
+        **NO_PROGRESS,
         api_name="lesson",
     )
 

@@ -20,6 +20,11 @@ BEAT_S = 0.25
 # Gradio runs forty events at once. A class that opens the page before the worker is up must not
 # take them all by waiting for it: Watch would stand still.
 WAITING = {"concurrency_id": "device", "concurrency_limit": 4}
+# Gradio tells an event's progress to all of its outputs, and at every word of it again to those of
+# every earlier event, looking through the whole page for each: with tabs open a switch of language
+# kept a browser busy for ten seconds. This page says itself what is under way, so nobody is told.
+NO_PROGRESS = {"show_progress": "hidden", "show_progress_on": []}
+QUIET = {**NO_PROGRESS, "api_visibility": "private"}
 
 Words = dict[str, str]  # property of a component -> locale key
 

@@ -25,7 +25,7 @@ from viz.figures.prose import error_sentence, rich
 from viz.locales import text
 from viz.tabs import run_export
 from viz.tabs.note import Note
-from viz.tabs.page import WAITING, known_device, why_ended
+from viz.tabs.page import NO_PROGRESS, QUIET, WAITING, known_device, why_ended
 from viz.tabs.run_form import Form, adapt, build_form, read
 from viz.tabs.run_screen import Result, Screen, build_screen, draw, draw_row, view_of
 
@@ -83,7 +83,7 @@ def _wire_run(page, form: Form, note: Note, screen: Screen, result: gr.State) ->
         [note, form.run, form.stop, screen.device, result, *screen.outputs],
         concurrency_id="kernels",
         concurrency_limit=WAITING_ROOM,
-        show_progress="hidden",
+        **NO_PROGRESS,
         api_name="run",
     )
     form.stop.click(
@@ -96,8 +96,7 @@ def _wire_run(page, form: Form, note: Note, screen: Screen, result: gr.State) ->
         [note, form.run, form.stop],
         cancels=[started],
         queue=False,
-        show_progress="hidden",
-        api_visibility="private",
+        **QUIET,
     )
 
 
@@ -116,34 +115,31 @@ def _wire_form(page, form: Form) -> None:
         inputs,
         form.adapted,
         trigger_mode="always_last",  # a link changes what is watched while the page still loads
-        show_progress="hidden",
-        api_visibility="private",
+        **QUIET,
     )
 
 
 def _wire_screen(page, form: Form, screen: Screen, result: gr.State) -> None:
     """Connect what can be done with a result, and the device."""
-    quiet = {"show_progress": "hidden", "api_visibility": "private"}
-
     chosen = [result, screen.row, page.language, screen.output]
 
     def redraw(kept, row, language, output):
         device = tables.device_box(device_now(page.worker), language)
         return [*draw(kept, row, language, output), device]
 
-    page.language.change(redraw, chosen, [*screen.outputs, screen.device], **quiet)
-    screen.output.input(draw, chosen, screen.outputs, **quiet)
-    screen.row.input(draw_row, chosen, screen.row_outputs, **quiet)
+    page.language.change(redraw, chosen, [*screen.outputs, screen.device], **QUIET)
+    screen.output.input(draw, chosen, screen.outputs, **QUIET)
+    screen.row.input(draw_row, chosen, screen.row_outputs, **QUIET)
 
     async def say_device(language):
         return tables.device_box(await known_device(page.worker), language)
 
-    Context.root_block.load(say_device, page.language, screen.device, **WAITING, **quiet)
+    Context.root_block.load(say_device, page.language, screen.device, **WAITING, **QUIET)
     for button, write, suffix in (
         (screen.csv, export.to_csv, "csv"),
         (screen.json, export.to_json, "json"),
     ):
-        button.click(_file_writer(write, suffix, screen.file), result, screen.file, **quiet).then(
+        button.click(_file_writer(write, suffix, screen.file), result, screen.file, **QUIET).then(
             None, js=_FETCH_FILE
         )
     screen.copy.click(None, js=_COPY)

@@ -23,7 +23,7 @@ from viz.figures import tables
 from viz.figures.prose import error_sentence, fault
 from viz.locales import text
 from viz.tabs.note import Note
-from viz.tabs.page import dropdown
+from viz.tabs.page import NO_PROGRESS, QUIET, dropdown
 from viz.tabs.run_form import Form, read
 
 FIRST_GPU = next(gpu.label for gpu in GPUS if gpu.sm == 90)
@@ -33,7 +33,6 @@ COLUMNS = {
     "registers_per_thread": "run.export.registers",
     "stack_bytes_per_thread": "run.export.stack",
 }
-QUIET = {"show_progress": "hidden", "api_visibility": "private"}
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ def build(page, form: Form) -> None:
         [note, shown, file, kept],
         concurrency_id="export",
         concurrency_limit=1,
-        show_progress="hidden",
+        **NO_PROGRESS,
         api_name="export",
     ).then(lambda: gr.update(interactive=True), None, button, queue=False, **QUIET)
     page.language.change(

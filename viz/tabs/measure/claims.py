@@ -31,7 +31,6 @@ from viz.tabs.measure import claims_words as words
 from viz.tabs.measure import launches, memory, speed_live
 from viz.tabs.measure.claims_words import ROW, tell
 from viz.tabs.measure.measured import (
-    QUIET,
     MeasuredTab,
     Recordings,
     Update,
@@ -40,7 +39,7 @@ from viz.tabs.measure.measured import (
     wire,
 )
 from viz.tabs.note import Note
-from viz.tabs.page import dropdown, explain, why_ended
+from viz.tabs.page import QUIET, dropdown, explain, why_ended
 
 RECORDS = {kind.case_record: kind.record for kind in recorded.KINDS.values()}
 JOBS = {

@@ -12,7 +12,7 @@ from gradio.processing_utils import save_bytes_to_cache
 
 from benchmarks.sweep_results import LandscapeCase, SweepRun
 from benchmarks.sweep_tables import csv_text
-from viz.tabs.measure.measured import QUIET
+from viz.tabs.page import QUIET
 
 
 def to_csv(run: SweepRun) -> str:

@@ -11,7 +11,8 @@ from viz.tabs.measure.landscape_cells import operations
 from viz.tabs.measure.landscape_guess import SKIPPED
 from viz.tabs.measure.landscape_live import measure
 from viz.tabs.measure.landscape_screen import build_screen
-from viz.tabs.measure.measured import QUIET, MeasuredTab, Recordings, wire
+from viz.tabs.measure.measured import MeasuredTab, Recordings, wire
+from viz.tabs.page import QUIET
 
 
 def build(page, kept: Recordings) -> MeasuredTab:

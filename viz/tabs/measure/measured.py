@@ -22,10 +22,8 @@ from viz.figures.base import payload
 from viz.figures.prose import rich
 from viz.locales import text
 from viz.tabs.note import Note
-from viz.tabs.page import WAITING, known_device, merge
+from viz.tabs.page import NO_PROGRESS, QUIET, WAITING, known_device, merge
 from viz.tabs.run import WAITING_ROOM, device_now
-
-QUIET = {"show_progress": "hidden", "api_visibility": "private"}
 
 
 @dataclass(frozen=True)
@@ -169,7 +167,7 @@ def wire(page, tab: MeasuredTab, redraw: Callable, measure: Callable, api_name: 
         show,
         inputs,
         [*drawn, is_drawn],
-        show_progress="hidden",
+        **NO_PROGRESS,
         api_name=tab.name,
     )
     page.language.change(retell, [*inputs, is_drawn], [*drawn, is_drawn], **QUIET)
@@ -223,7 +221,7 @@ def wire_measure(page, tab, measure: Callable, given: list, drawn: list, api_nam
         list(outputs),
         concurrency_id="kernels",
         concurrency_limit=WAITING_ROOM,
-        show_progress="hidden",
+        **NO_PROGRESS,
         api_name=api_name,
     )
 

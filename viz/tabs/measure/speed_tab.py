@@ -12,11 +12,11 @@ from viz.tabs.measure import speed as handlers
 from viz.tabs.measure import speed_guess as guesses
 from viz.tabs.measure import speed_live as live
 from viz.tabs.measure.files import wire_files
-from viz.tabs.measure.measured import QUIET, Recordings, button, wire_measure
+from viz.tabs.measure.measured import Recordings, button, wire_measure
 from viz.tabs.measure.speed_fields import SIZE_FIELDS, values_label
 from viz.tabs.measure.speed_runs import run_choices, runs_for
 from viz.tabs.measure.speed_screen import Screen, build_screen
-from viz.tabs.page import WAITING, explain, known_device
+from viz.tabs.page import NO_PROGRESS, QUIET, WAITING, explain, known_device
 from viz.tabs.run import device_now
 
 _OPEN_MORE = """() => {
@@ -84,7 +84,7 @@ def _wire_controls(page, screen: Screen, kept: Recordings, opened: list) -> None
         open_speed,
         given,
         [*drawn, is_drawn],
-        show_progress="hidden",
+        **NO_PROGRESS,
         api_name="sweeps",
     )
     page.language.change(retell_speed, [*given, is_drawn], drawn, **QUIET)
