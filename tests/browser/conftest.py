@@ -6,12 +6,14 @@ import os
 from collections.abc import Callable, Iterator
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.driving import submit
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 OPEN_MS = 60_000  # a cold Chromium on a busy machine
+expect.set_options(timeout=OPEN_MS)
 
 
 @pytest.fixture(scope="session")
@@ -25,6 +27,7 @@ def serve() -> Iterator[Callable[..., str]]:
             quiet=True,
             server_name="127.0.0.1",
             ssr_mode=False,
+            run_history=False,  # as the app has it: else every answer is written into the browser
             **settings,
         )
         running.append(demo)

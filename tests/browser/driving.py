@@ -55,6 +55,11 @@ def go(page, index):
     )
 
 
+def fits(page):
+    """Wait until the page does not scroll sideways: a plot may still be taking its size."""
+    page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+
+
 def open_tab(page, *names):
     """Open a tab by its name in English, and then the tabs inside it."""
     for name in names:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from playwright.sync_api import expect
 
 from benchmarks import recorded
-from tests.browser.driving import open_tab
+from tests.browser.driving import fits, open_tab
 from tests.test_claims_tab import lengths
 from tests.workers import served_without_torch
 from viz.locales import text
@@ -30,33 +33,35 @@ def test_a_click_in_the_list_shows_a_claim_and_a_phone_has_room(address, visit):
     page = visited.page
     open_tab(page, "measure", "claims")
     page.locator("#claims-measure", has_text=text("en", "memory.measure.no_gpu")).wait_for()
-    assert page.locator("#claims-measure").is_disabled()
+    expect(page.locator("#claims-measure")).to_be_disabled()
     page.locator("#claims-head", has_text="claims C1 --run --record").wait_for()
-    assert page.locator("#claims-plot .js-plotly-plot").count() == 0
+    expect(page.locator("#claims-plot .js-plotly-plot")).to_have_count(0)
     rows = page.locator("#claims-list tbody tr")
-    assert rows.nth(0).get_attribute("aria-current") == "true"
-    assert page.locator("#claims-list tbody tr", has_text="✓ holds").count() == 2
+    expect(rows.nth(0)).to_have_attribute("aria-current", "true")
+    expect(rows.filter(has_text="✓ holds")).to_have_count(2)
 
     page.locator("#claim-C8 .bw-says").click()
     page.locator("#claims-head .bw-caption", has_text="✓ holds.").wait_for()
-    assert page.locator("#claims-claim input").input_value().startswith("C8")
+    expect(page.locator("#claims-claim input")).to_have_value(re.compile("^C8"))
     # What is told of it is before one's eyes again, over the list.
     page.wait_for_function(
         "() => document.querySelector('#claims-controls').getBoundingClientRect().top >= -1"
     )
     # Six providers in two batches.
     page.locator("#claims-plot .js-plotly-plot .scatterlayer .trace").nth(11).wait_for()
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    fits(page)
     # The row's ground is that of what is chosen, over the page's rule for tables.
-    grounds = "(cell) => getComputedStyle(cell).backgroundColor"
-    assert page.locator("#claim-C8 th").evaluate(grounds) != page.locator("#claim-C7 th").evaluate(
-        grounds
+    page.wait_for_function(
+        """() => {
+          const ground = (name) => getComputedStyle(document.querySelector(name)).backgroundColor;
+          return ground('#claim-C8 th') !== ground('#claim-C7 th');
+        }"""
     )
 
     page.locator("#claims-claim input").fill("C99")
     page.locator("#claims-claim input").press("Enter")
     page.locator("#claims-note .bw-fault", has_text="got C99").wait_for()
-    assert text("en", "claim.C8.says") in page.locator("#claims-head").inner_text()
+    expect(page.locator("#claims-head")).to_contain_text(text("en", "claim.C8.says"))
     page.locator("#claim-C7").press("Enter")
     page.locator("#claims-head", has_text=text("en", "claim.C7.says")).wait_for()
     page.locator("#claims-note .bw-fault").wait_for(state="detached")

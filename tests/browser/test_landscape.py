@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 from benchmarks import recorded
-from tests.browser.driving import open_tab
+from tests.browser.driving import fits, open_tab
 from tests.landscapes import ATTENTION, SOFTMAX
 from tests.workers import served_without_torch
 from viz.locales import text
@@ -32,19 +33,19 @@ def test_a_guess_opens_the_map_whose_cells_can_be_chosen_and_a_mistake_loses_not
     page = visited.page
     open_tab(page, "measure", "landscape")
     page.locator("#landscape-measure", has_text=text("en", "memory.measure.no_gpu")).wait_for()
-    assert page.locator("#landscape-measure").is_disabled()
-    assert page.locator("#landscape-map .bw-heat-hidden").count() == 29
+    expect(page.locator("#landscape-measure")).to_be_disabled()
+    expect(page.locator("#landscape-map .bw-heat-hidden")).to_have_count(29)
     page.locator("#landscape-cell-2-2").click()  # a click on a cell is the guess
     page.locator("#landscape-guessed", has_text="21% slower").wait_for()
-    assert page.locator(".bw-heat-best", has_text="537").count() == 1
-    assert page.locator("#landscape-cell-2-2 .bw-heat-ring").count() == 1
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    expect(page.locator(".bw-heat-best", has_text="537")).to_have_count(1)
+    expect(page.locator("#landscape-cell-2-2 .bw-heat-ring")).to_have_count(1)
+    fits(page)
 
     # By keys: from the fastest one row up, and chosen.
     page.locator("#landscape-cell-4-2").press("ArrowUp")
     page.locator("#landscape-cell-5-2:focus").press("Enter")
     page.locator("#landscape-about h3", has_text="block 8192, num_warps 8").wait_for()
-    assert page.locator("#landscape-cell-5-2.bw-heat-chosen").count() == 1
+    expect(page.locator("#landscape-cell-5-2.bw-heat-chosen")).to_have_count(1)
 
     # Another operation begins with what was recorded of it.
     page.locator("#landscape-operation input").click()
@@ -54,7 +55,7 @@ def test_a_guess_opens_the_map_whose_cells_can_be_chosen_and_a_mistake_loses_not
     page.locator("#landscape-size input").fill("long")
     page.locator("#landscape-size input").press("Enter")
     page.locator("#landscape-note .bw-fault", has_text="got long").wait_for()
-    assert page.locator("#landscape-map .bw-heat").count() == 12
+    expect(page.locator("#landscape-map .bw-heat")).to_have_count(12)
     page.get_by_text("中文", exact=True).click()
     page.locator("#landscape-view", has_text=text("zh", "measure.view")).wait_for()
     assert not visited.errors

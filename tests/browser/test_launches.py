@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 from benchmarks import recorded
-from tests.browser.driving import open_tab
+from tests.browser.driving import fits, open_tab
 from tests.test_launches import RUN
 from tests.workers import served_without_torch
 from viz.locales import text
@@ -29,12 +30,11 @@ def test_the_tab_shows_a_recording_follows_its_controls_and_fits_a_phone(address
     page = visited.page
     open_tab(page, "measure", "launches")
     page.locator("#launches-measure", has_text=text("en", "memory.measure.no_gpu")).wait_for()
-    assert page.locator("#launches-measure").is_disabled()
+    expect(page.locator("#launches-measure")).to_be_disabled()
     page.locator("#launches-timeline-headline", has_text="3.00× less").wait_for()
     # A bar a launch: three of torch's, none of the one that could not run, one of ours.
-    page.locator("#launches-timeline-plot .js-plotly-plot .bars .point").nth(3).wait_for()
-    assert page.locator("#launches-timeline-plot .bars .point").count() == 4
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    expect(page.locator("#launches-timeline-plot .js-plotly-plot .bars .point")).to_have_count(4)
+    fits(page)
 
     page.locator("#launches-direction input").click()
     page.get_by_role("option", name=text("en", "launches.backward"), exact=True).click()
@@ -43,7 +43,7 @@ def test_the_tab_shows_a_recording_follows_its_controls_and_fits_a_phone(address
     page.locator("#launches-size input").fill("4 × 99999")
     page.locator("#launches-size input").press("Enter")
     page.locator("#launches-note .bw-fault", has_text="got 99999").wait_for()
-    assert "101 MB" in page.locator("#launches-bytes-headline").inner_text()
+    expect(page.locator("#launches-bytes-headline")).to_contain_text("101 MB")
     page.get_by_text("中文", exact=True).click()
     page.locator("#launches-direction", has_text=text("zh", "launches.direction")).wait_for()
     assert not visited.errors

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
-from tests.browser.driving import open_tab
+from tests.browser.driving import fits, open_tab
 from tests.workers import served_without_torch
 from viz.locales import text
 
@@ -23,18 +24,17 @@ def test_the_tab_follows_its_controls_refuses_in_a_sentence_and_fits_a_phone(add
     page = visited.page
     open_tab(page, "measure", "memory")
     page.locator("#memory-measure", has_text=text("en", "memory.measure.no_gpu")).wait_for()
-    assert page.locator("#memory-measure").is_disabled()
-    page.locator("#memory-page .js-plotly-plot").nth(1).wait_for()
-    assert page.locator("#memory-page .js-plotly-plot").count() == 2
+    expect(page.locator("#memory-measure")).to_be_disabled()
+    expect(page.locator("#memory-page .js-plotly-plot")).to_have_count(2)
     page.locator("#memory-peak-headline", has_text="17.4 GB").wait_for()
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    fits(page)
 
     page.locator("#memory-mask input").click()
     page.get_by_role("option", name=text("en", "memory.mask.causal"), exact=True).click()
     page.locator("#memory-traffic-headline", has_text="slope 1.99").wait_for()
     page.locator("#memory-heads input").fill("999")
     page.locator("#memory-note .bw-fault", has_text="from 1 to 64, got 999").wait_for()
-    assert "17.4 GB" in page.locator("#memory-peak-headline").inner_text()
+    expect(page.locator("#memory-peak-headline")).to_contain_text("17.4 GB")
     page.locator("#memory-heads input").fill("8")
     page.locator("#memory-peak-headline", has_text="8.69 GB").wait_for()
     page.locator("#memory-note .bw-fault").wait_for(state="detached")

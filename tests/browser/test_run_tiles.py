@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 from kernels import ALGORITHMS
+from tests.browser.driving import fits
 from tests.fake_check import check, tile_result
 from tests.test_figures import words
 from tests.workers import FakeWorker, served
@@ -98,7 +100,7 @@ def nothing_is_cut_off(page) -> None:
     for width in (1440, 1024, 390):
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_timeout(400)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        fits(page)
         assert page.evaluate(CLIPPED) == [], width
 
 
@@ -106,31 +108,31 @@ def test_attention_from_the_form_to_the_row(opened, worker):
     """One visit, since opening a page takes longer than all else here."""
     page = (visited := opened(ATTENTION)).page
     page.locator("#run-seq_q input").wait_for()
-    assert page.locator("#run-n_cols, #run-size_m").count() == 0
+    expect(page.locator("#run-n_cols, #run-size_m")).to_have_count(0)
     hint = said(page, "#run-hint .bw-how")
     run(page)
     result = worker.results
     blocks = {"used": f"{result.tiles.block_m} × {result.tiles.block_n}", "watched": "8 × 8"}
     assert hint == text("en", "run.small_blocks", **blocks)
     caption = " ".join(words(tile_verdict.headline(result, "en")[1]).split())
-    assert said(page, "#run-headline .bw-caption") == caption
+    expect(page.locator("#run-headline .bw-caption")).to_have_text(caption)
     assert said(page, "#run-outputs tbody tr:first-child td:nth-child(2)") in caption
 
     page.locator("#run-output label", has_text="lse").click()
     page.locator("#run-output-head", has_text="lse").wait_for()
     page.locator("#run-map-torch .js-plotly-plot").wait_for(state="detached")
     lse = " ".join(words(tile_tables.output_head(result, result.output("lse"), "en")).split())
-    assert said(page, "#run-output-head") == lse
+    expect(page.locator("#run-output-head")).to_have_text(lse)
     other = next(d.row for d in result.rows if d.row != result.outputs[0].worst_row)
     page.locator("#run-row input").click()
     page.get_by_role("option", name=f"row {other}", exact=True).click()
     page.locator("#run-state-head", has_text=f"query {other} ").wait_for()
-    assert said(page, "#run-output-head") == lse, "the chosen output stays"
+    expect(page.locator("#run-output-head")).to_have_text(lse)  # the chosen output stays
 
     page.get_by_role("button", name="中文").click()
     page.locator("#run-headline", has_text="通过").wait_for()
-    assert f"查询 {other}" in said(page, "#run-state-head")
-    assert "lse" in said(page, "#run-output-head")
+    expect(page.locator("#run-state-head")).to_contain_text(f"查询 {other}")
+    expect(page.locator("#run-output-head")).to_contain_text("lse")
     assert len(worker.jobs) == 1 and visited.errors == []
     nothing_is_cut_off(page)
 
@@ -139,32 +141,31 @@ def test_products_gradients_and_rows_take_each_others_place(opened, worker):
     page = opened(PRODUCT).page
     page.locator("#run-size_m input").wait_for()
     run(page)
-    assert "torch.matmul" in said(page, "#run-outputs")
+    expect(page.locator("#run-outputs")).to_contain_text("torch.matmul")
     page.locator("#watch-row").click()
-    page.locator("#watch-block_m input").wait_for()
-    assert page.locator("#watch-block_m input").input_value() == "16"
+    expect(page.locator("#watch-block_m input")).to_have_value("16")
 
     page.get_by_role("tab").nth(1).click()
     page.locator("#run-source input").click()
     page.get_by_role("option").nth(1).click()
-    page.locator("#run-size_k input:enabled").wait_for()
-    assert page.locator("#run-size_k input").input_value() == str(LARGER["matmul"]["size_k"])
+    size_k = page.locator("#run-size_k input:enabled")
+    expect(size_k).to_have_value(str(LARGER["matmul"]["size_k"]))
     choose_algorithm(page, GRADIENTS)
     page.locator("#run-seq_k input").wait_for()
     page.locator("#run-kernel").click()
     page.locator("#run-outputs", has_text="dk").wait_for()
     page.locator("#run-bars-head .js-plotly-plot").wait_for()
-    assert page.locator("#watch-row").is_disabled()
+    expect(page.locator("#watch-row")).to_be_disabled()
     nothing_is_cut_off(page)
 
     choose_algorithm(page, ROW)
     page.locator("#run-n_cols input").wait_for()
-    assert page.locator("#run-size_m, #run-seq_q").count() == 0
+    expect(page.locator("#run-size_m, #run-seq_q")).to_have_count(0)
     page.locator("#run-kernel").click()
     page.locator("#run-headline", has_text="40 rows of 500").wait_for()
     for gone in ("#run-outputs", "#run-bars", "#run-states", "#run-rivals"):
-        assert page.locator(f"{gone} .bw-head").count() == 0
-    assert page.locator("#run-main .js-plotly-plot").count() == 4
+        expect(page.locator(f"{gone} .bw-head")).to_have_count(0)
+    expect(page.locator("#run-main .js-plotly-plot")).to_have_count(4)
 
 
 def choose_algorithm(page, name: str) -> None:

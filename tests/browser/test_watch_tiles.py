@@ -6,10 +6,12 @@ import json
 from collections.abc import Iterator
 
 import pytest
+from playwright.sync_api import expect
 
 import app
 from benchmarks.worker import Worker
 from kernels import ALGORITHMS
+from tests.browser.driving import fits
 from tests.test_app import free_port
 from viz.locales import text
 
@@ -53,8 +55,10 @@ def choose(page, name: str) -> None:
     page.locator("#watch-setup", has_text=f"{title} ·").wait_for(state="attached")
 
 
-def values(page, *names: str) -> list[str]:
-    return [page.locator(f"#watch-{name} input").input_value() for name in names]
+def hold(page, **values: str) -> None:
+    """Wait until these controls have these values."""
+    for name, value in values.items():
+        expect(page.locator(f"#watch-{name} input")).to_have_value(value)
 
 
 def test_a_change_of_algorithm_changes_the_controls_at_once_and_moves_nothing(visit, url):
@@ -65,14 +69,13 @@ def test_a_change_of_algorithm_changes_the_controls_at_once_and_moves_nothing(vi
     order = ["flash_attention", "split_kv", "matmul", "online_softmax"]
     for name in order:
         choose(page, name)
-        assert values(page, "preset") == ["normal"]
+        hold(page, preset="normal")
         if name == "split_kv":
-            assert values(page, "seq_q", "seq_k", "block_m", "mask") == ["1", "64", "4", "none"]
+            hold(page, seq_q="1", seq_k="64", block_m="4", mask="none")
         if name == "flash_attention":
-            assert values(page, "seq_q", "seq_k", "block_m", "mask") == ["64", "64", "8", "causal"]
-    assert (
-        values(page, "n_cols") == ["48"] and page.locator("#watch-note [role=alert]").count() == 0
-    )
+            hold(page, seq_q="64", seq_k="64", block_m="8", mask="causal")
+    hold(page, n_cols="48")
+    expect(page.locator("#watch-note [role=alert]")).to_have_count(0)
     frames = [json.loads(frame) for frame in page.evaluate("window.frames_seen")]
     assert {frame["height"] for frame in frames} == {frames[0]["height"]}, "the row broke in two"
     assert frames[0]["height"] < 60 and len({frame["top"] for frame in frames}) == 1
@@ -101,10 +104,11 @@ def test_a_phone_shows_one_line_and_opens_it(visit, url):
     page = visit(link, viewport={"width": 390, "height": 844}).page
     setup = page.locator("#watch-setup", has_text="1 × 64，分块 4 × 8，因果，3 段")
     setup.wait_for()
-    assert not page.locator("#watch-controls").is_visible()
+    expect(page.locator("#watch-controls")).to_be_hidden()
     setup.click()
     page.locator("#watch-seq_q").wait_for()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    fits(page)
     wide = page.locator("#watch-controls .form > *:visible")
+    expect(wide).to_have_count(12)
     boxes = [wide.nth(i).bounding_box() for i in range(wide.count())]
-    assert len(boxes) == 12 and all(b["x"] >= 0 and b["x"] + b["width"] <= 390 for b in boxes)
+    assert all(b["x"] >= 0 and b["x"] + b["width"] <= 390 for b in boxes)
