@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import partial
 
 from benchmarks import references, timing
+from benchmarks.ahead import compile_ahead, cores
 from benchmarks.device import probe
 from benchmarks.failures import classify, clean
 from benchmarks.gpu_state import gpu_state, limits_here
@@ -251,14 +252,20 @@ def landscape(case: LandscapeCase) -> Iterator[Progress | SweepPoint]:
     tensors = references.tensors_for(entry, case.sizes)
     exact = references.exact(entry, case.sizes, tensors)
     yield from timed([(replace(blank, provider=COPY, flops=0), copy_call(n_bytes))])
+    makings = [partial(own_settings, entry, case.sizes, tensors, each.settings) for each in kept]
+    at_once = 2 * cores()  # few enough to stop between them, and to see the first ones soon
     for number, config in enumerate(kept):
         if time.monotonic() - began > case.budget_s:
             yield Progress("sweep_over", {"n": number, "of": len(kept)})
             return
+        if number % at_once == 0:
+            end = min(number + at_once, len(kept))
+            yield Progress("compiling", {"n": number + 1, "end": end, "of": len(kept)})
+            with quiet():
+                compile_ahead(makings[number:end])
         yield Progress("landscape", {"n": number + 1, "of": len(kept)})
         point = replace(blank, value=number)
-        making = partial(own_settings, entry, case.sizes, tensors, config.settings)
-        found = _ready(entry, case.sizes, point, making, exact)
+        found = _ready(entry, case.sizes, point, makings[number], exact)
         settings = dict(config.settings)  # those that were asked for, by the names of the space
         if isinstance(found, SweepPoint):
             yield replace(found, settings=settings)

@@ -187,6 +187,9 @@ def measure(
                 at = f"[{n}/{of}] "
                 if item.stage == "sweep_over":
                     print(f"The time is over after {n} of {of}.", file=sys.stderr)
+                if item.stage == "compiling":
+                    about = f"Compiling settings {n} to {item.details['end']} of {of} ..."
+                    print(about, file=sys.stderr, flush=True)
     except JobFailed as error:
         print(f"The run ended early ({error}).", file=sys.stderr)
         return tuple(points), 1

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from benchmarks import references
+from benchmarks.ahead import compile_ahead
 from benchmarks.gpu_state import limits_here
 from benchmarks.own_providers import own_settings
 from benchmarks.results import Device, Progress
@@ -75,27 +77,32 @@ def tune(entry: Algorithm, case: Case, device: Device) -> Iterator[Progress | Tu
     configs = entry.configs(shape)
     yield Progress("tuning", {"n": len(configs)})
     is_known = TUNER.known(key) is not None
-    measure = None if is_known else _measure(entry, case)
-    tuning = TUNER.tune(key, configs, limits_here(), measure)
+    measure, prepare = (None, None) if is_known else _steps(entry, case)
+    tuning = TUNER.tune(key, configs, limits_here(), measure, prepare)
     yield TuneResult(
         entry.name, case, device, tuning, entry.min_bytes(shape), entry.flops(shape), is_known
     )
 
 
-def _measure(entry: Algorithm, case: Case) -> Callable[[Mapping[str, int]], float]:
-    """Return a function from settings to ms: right results only."""
+def _steps(entry: Algorithm, case: Case) -> tuple[Callable, Callable]:
+    """Return functions of settings: to ms, of right results only, and of all to compile them."""
     import torch
 
     with quiet(), torch.no_grad():
         tensors = references.tensors_for(entry, case)
         exact = references.exact(entry, case, tensors)
+    making = partial(own_settings, entry, case, tensors)
 
     def measure(settings: Mapping[str, int]) -> float:
         with quiet(), torch.no_grad():
-            call = own_settings(entry, case, tensors, settings)
+            call = making(settings)
             error, allowed = references.check(entry, case, exact, call.run())
             if not error <= allowed:  # also where it is NaN
                 raise ValueError(f"its result is off by {error:.1g}, and {allowed:.1g} is allowed.")
             return cold(call.run).median_ms
 
-    return measure
+    def prepare(kept: list[Mapping[str, int]]) -> None:
+        with quiet(), torch.no_grad():
+            compile_ahead(partial(making, settings) for settings in kept)
+
+    return measure, prepare

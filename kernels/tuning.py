@@ -118,25 +118,27 @@ class Tuner:
         configs: Sequence[Config],
         limits: Limits,
         measure: Callable[[Mapping[str, int]], float],
+        prepare: Callable[[list[Mapping[str, int]]], None] | None = None,
     ) -> Tuning:
         """Return the fastest of ``configs`` for ``key``, measuring only the first time.
 
         ``measure`` returns ms for some settings, and raises if they cannot run: that ends that
-        configuration, with its message as the reason, and not the search. Raises ValueError if
+        configuration, with its message as the reason, and not the search. ``prepare`` is given all
+        settings that fit before any is measured, to compile them at once. Raises ValueError if
         none can run. Other threads wait meanwhile, and then find the answer.
         """
         with self._lock:
             if key not in self._known:
-                self._known[key] = _search(configs, limits, measure)
+                self._known[key] = _search(configs, limits, measure, prepare)
             return self._known[key]
 
 
-def _search(
-    configs: Sequence[Config], limits: Limits, measure: Callable[[Mapping[str, int]], float]
-) -> Tuning:
+def _search(configs: Sequence[Config], limits: Limits, measure, prepare) -> Tuning:
     """Measure every configuration that fits, and return the outcome."""
     began = time.monotonic()
     kept, refused = sift(configs, limits)
+    if prepare:
+        prepare([config.settings for config in kept])
     tried = []
     for config in kept:
         try:

@@ -176,8 +176,10 @@ def test_a_landscape_is_printed_the_fastest_first(shell):
     ]  # fmt: skip
     command = ["sweep", "--operation", "matmul", "--values", "1024", "--landscape"]
     kept = ["--record", "--commit", "0123456"]
-    code, out, _, worker = shell([*command, *kept], *points)
+    compiling = Progress("compiling", {"n": 1, "end": 2, "of": 2})
+    code, out, err, worker = shell([*command, *kept], compiling, *points)
     assert code == 0 and worker.jobs == [SweepJob(case)]
+    assert "Compiling settings 1 to 2 of 2" in err
     lines = [line.replace(",", "").split() for line in out.splitlines()]
     lines = [[*line[:2], *line[-5:-3]] for line in lines]
     at = next(k for k, line in enumerate(lines) if line[:1] == ["settings"])

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +22,7 @@ from kernels.problems import shape_of
 from kernels.tiles import next_power_of_two
 from kernels.tuning import Config, Limits, Tuner, sift
 
+ROOT = Path(__file__).parent.parent
 H200 = Limits(shared_bytes=232_448)
 ADA = Limits(shared_bytes=101_376)
 GPU = Device("gpu", "NVIDIA H200")
@@ -31,6 +37,30 @@ def test_the_fastest_wins_and_all_are_told_in_order():
     found = Tuner().tune("key", configs(*times), H200, lambda settings: times[settings["block"]])
     assert found.settings["block"] == 2
     assert [(t.settings["block"], t.time_ms) for t in found.tried] == [(2, 1.0), (4, 2.0), (1, 3.0)]
+
+
+def test_all_that_fits_is_prepared_before_any_is_measured():
+    space = [*configs(0, 0), Config({"num_warps": 4}, shared_bytes=900_000)]
+    seen = []
+    Tuner().tune(
+        "key",
+        space,
+        H200,
+        lambda settings: seen.append(settings["block"]) or 1.0,
+        lambda kept: seen.append([settings["block"] for settings in kept]),
+    )
+    assert seen == [[1, 2], 1, 2]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("triton") is None, reason="Triton exists for Linux only")
+def test_kernels_are_compiled_ahead_on_several_cores_and_then_not_again():
+    command = [sys.executable, "-m", "tests.compile_ahead"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=170, cwd=ROOT)
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout)
+    assert (told["ahead"], told["later"], told["threads"]) == (3, 0, 2)
+    assert "block must be a power of two" in told["error"]
 
 
 def test_what_cannot_fit_is_left_out_with_its_reason_and_never_measured():
