@@ -14,6 +14,7 @@ from benchmarks.operations import NAMES, OPERATIONS, at
 from benchmarks.own_providers import Call
 from benchmarks.sweep_choice import Limits, choose_landscape, choose_sweep, limits_from, text_of
 from benchmarks.sweep_results import SweepCase, SweepPoint
+from kernels import tuning
 from kernels.errors import InputError
 from kernels.inputs import Case
 from viz.locales import LANGUAGES, text
@@ -222,6 +223,46 @@ def test_a_call_below_the_clocks_resolution_is_said_to_be_so(cuda, monkeypatch):
     ready = [(SweepPoint("ours", 1, n_bytes=6), Call(lambda: None))]
     (point,) = sweep.timed(ready)
     assert point.reason == "too_fast" and point.median_ms != point.median_ms
+
+
+# Landscapes.
+
+
+@pytest.mark.parametrize("budget_s", [60, 2])
+def test_settings_are_compiled_in_groups_each_before_its_first_is_timed(monkeypatch, budget_s):
+    log, times = [], itertools.count()
+    case = choose_landscape("softmax", 4096, budget_s=budget_s)
+
+    def timed(ready, **_):
+        log.append("timed")
+        return [point for point, _ in ready]
+
+    def ready(entry, case, point, making, exact):
+        return point, Call(making)
+
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    monkeypatch.setattr(sweep, "_start", lambda: 0.0)
+    monkeypatch.setattr(sweep.time, "monotonic", lambda: next(times))  # a second a setting
+    monkeypatch.setattr(sweep, "limits_here", lambda: tuning.Limits(232_448))
+    monkeypatch.setattr(sweep, "copy_call", lambda n_bytes: None)
+    monkeypatch.setattr(sweep.references, "tensors_for", lambda *_: {})
+    monkeypatch.setattr(sweep.references, "exact", lambda *_: ())
+    monkeypatch.setattr(sweep, "own_settings", lambda *_: log.append("compiled"))
+    monkeypatch.setattr(sweep, "compile_ahead", lambda launches: [each() for each in launches])
+    monkeypatch.setattr(sweep, "cores", lambda: 2)
+    monkeypatch.setattr(sweep, "_ready", ready)
+    monkeypatch.setattr(sweep, "timed", timed)
+    told = list(sweep.landscape(case))
+    kept = [one for one in told if isinstance(one, SweepPoint) and one.provider == "ours"]
+    n = sum(not one.reason for one in kept)
+    shown = "".join(word[0] for word in log)
+    if budget_s == 60:
+        assert n > 8 and shown[1:].startswith("ccccttttcccctttt")
+        assert (shown.count("c"), shown.count("t")) == (n, n + 1)  # and the copy
+        ends = [one.details for one in told if getattr(one, "stage", "") == "compiling"]
+        assert ends[0] == {"n": 1, "end": 4, "of": n} and ends[-1]["end"] == n
+    else:  # the time is over within the first group
+        assert shown == "tccccttt" and told[-1].stage == "sweep_over"
 
 
 # A user's choice.
