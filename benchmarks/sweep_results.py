@@ -64,7 +64,8 @@ class SweepPoint:
                 None where that was not asked (the call is long) or could not be captured
     wall_us     the median of what a caller waits for the call, launch and answer included; of short
                 calls only
-    first_s     the first call: compiling, tuning, choosing. Never part of a time
+    first_s     the first call: compiling, tuning, choosing. Never part of a time; 0 for settings
+                of a landscape, which are compiled together
     n_bytes, flops  of the operation: each input read once and each output written once
     error, allowed  the largest error against float64, and the largest that is timed at all
     path        the path that ran, where there are several

@@ -37,7 +37,7 @@ def pretended(
         point = replace(blank, value=number, settings=dict(config.settings))
         us = fields.pop("us", None)
         if us is not None:
-            point = took(replace(point, first_s=1.5, error=0.001, allowed=0.01), us)
+            point = took(replace(point, error=0.001, allowed=0.01), us)
         points.append(replace(point, **fields))
     return SweepRun(case, GPU, tuple(points), "2026-01-02", "0123456", "python -m benchmarks sweep")
 

@@ -161,7 +161,7 @@ def table(land: Landscape, language: str) -> list:
     """Return the fastest settings in full, and how many have no time and why."""
     unit = default_view(land.run.case.operation)
     heads = [*land.names, unit, "ms", "p20–p80"]
-    words = ("registers", "spills", "shared", "occupancy", "first", "error")
+    words = ("registers", "spills", "shared", "occupancy", "error")
     heads += [text(language, f"landscape.column.{word}") for word in words]
     rows = [
         (f"{number}", _row(land, point), number == 1)
@@ -181,7 +181,6 @@ def _row(land: Landscape, point: SweepPoint) -> list[str]:
         spilled(point),
         None if point.shared_bytes is None else f"{point.shared_bytes} B",
         None if occupied is None else f"{100 * occupied.share:.0f}%",
-        f"{point.first_s:.2f} s",
         f"{point.error:.2g} ≤ {point.allowed:.2g}",
     ]
     spread = f"{milliseconds(point.p20_ms)}–{milliseconds(point.p80_ms)}"
