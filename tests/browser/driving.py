@@ -65,3 +65,39 @@ def open_tab(page, *names):
     for name in names:
         said = locales.text("en", f"tab.{name}")
         page.get_by_role("tab", name=said, exact=True).click()
+
+
+# Words that leave their box unseen, and words of a figure that leave the figure.
+CLIPPED = """() => {
+  const cut = [];
+  for (const node of document.querySelectorAll('#run-controls *, #run-page *')) {
+    const own = [...node.childNodes].some((c) => c.nodeType === 3 && c.textContent.trim());
+    const input = node.matches('input');
+    if (!own && !input) continue;
+    const box = node.getBoundingClientRect();
+    if (!box.width || node.closest('details:not([open]) > :not(summary)')) continue;
+    if (getComputedStyle(node).clipPath !== 'none') continue;
+    const svg = node.closest('svg');
+    if (svg) {
+      const room = svg.getBoundingClientRect();
+      if (box.left < room.left - 1 || box.right > room.right + 1
+          || box.top < room.top - 1 || box.bottom > room.bottom + 1) cut.push(node.textContent);
+    } else if (node.scrollWidth > node.clientWidth + 1
+               && getComputedStyle(node).overflowX !== 'auto'
+               && getComputedStyle(node).display !== 'inline') {
+      cut.push(input ? node.value : node.textContent);
+    } else if (!node.closest('.bw-scroll') && box.right > innerWidth + 1) {
+      cut.push(node.textContent);
+    }
+  }
+  return cut;
+}"""
+
+
+def nothing_is_cut_off(page) -> None:
+    """Hold the Run tab as it is against three widths."""
+    for width in (1440, 1024, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(400)
+        fits(page)
+        assert page.evaluate(CLIPPED) == [], width

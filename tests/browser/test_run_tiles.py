@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from kernels import ALGORITHMS
-from tests.browser.driving import fits
+from tests.browser.driving import nothing_is_cut_off
 from tests.fake_check import check, tile_result
 from tests.test_figures import words
 from tests.workers import FakeWorker, served
@@ -66,42 +66,6 @@ def run(page) -> None:
     page.locator("#run-headline .bw-eyebrow").wait_for()
     page.locator("#run-numbers td").first.wait_for()
     page.locator("#run-errors .js-plotly-plot").wait_for()
-
-
-# Words that leave their box unseen, and words of a figure that leave the figure.
-CLIPPED = """() => {
-  const cut = [];
-  for (const node of document.querySelectorAll('#run-controls *, #run-page *')) {
-    const own = [...node.childNodes].some((c) => c.nodeType === 3 && c.textContent.trim());
-    const input = node.matches('input');
-    if (!own && !input) continue;
-    const box = node.getBoundingClientRect();
-    if (!box.width || node.closest('details:not([open]) > :not(summary)')) continue;
-    if (getComputedStyle(node).clipPath !== 'none') continue;
-    const svg = node.closest('svg');
-    if (svg) {
-      const room = svg.getBoundingClientRect();
-      if (box.left < room.left - 1 || box.right > room.right + 1
-          || box.top < room.top - 1 || box.bottom > room.bottom + 1) cut.push(node.textContent);
-    } else if (node.scrollWidth > node.clientWidth + 1
-               && getComputedStyle(node).overflowX !== 'auto'
-               && getComputedStyle(node).display !== 'inline') {
-      cut.push(input ? node.value : node.textContent);
-    } else if (!node.closest('.bw-scroll') && box.right > innerWidth + 1) {
-      cut.push(node.textContent);
-    }
-  }
-  return cut;
-}"""
-
-
-def nothing_is_cut_off(page) -> None:
-    """Hold the page as it is against three widths."""
-    for width in (1440, 1024, 390):
-        page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_timeout(400)
-        fits(page)
-        assert page.evaluate(CLIPPED) == [], width
 
 
 def test_attention_from_the_form_to_the_row(opened, worker):
