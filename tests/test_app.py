@@ -13,6 +13,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+import gradio as gr
 import pytest
 import torch
 from gradio_client import Client
@@ -228,6 +229,12 @@ def test_a_browser_is_told_of_no_events_progress(client):
         if event["backend_fn"]
     }
     assert len(heard) > 20 and set(map(str, heard.values())) == {"[]"}, heard
+
+
+def test_an_idle_queue_sleeps_under_the_name_that_gradio_reads():
+    """The name is Gradio's own, and undocumented: another version may have another."""
+    queue = gr.Blocks()._queue
+    assert 0 < queue.sleep_when_free < app.IDLE_S < 0.05
 
 
 def test_nothing_but_the_queue_reaches_a_handler(url):
