@@ -13,7 +13,7 @@ from tests.test_kernels import ON_GPU  # isort: split
 from benchmarks import own_providers, providers, references
 from benchmarks.operations import OPERATIONS
 from benchmarks.own_providers import own_settings
-from benchmarks.tune import _measure
+from benchmarks.tune import _steps
 from kernels import ALGORITHMS
 from kernels.inputs import Case
 from kernels.problems import shape_of
@@ -157,12 +157,14 @@ def test_a_wrong_kernel_is_not_tuned(monkeypatch):
     monkeypatch.setattr("benchmarks.tune.cold", lambda call: Timed())
     entry = ALGORITHMS["online_softmax"]
     settings = {"block": ROW_BLOCKS[0], "num_warps": 2}
-    assert _measure(entry, SMALL)(settings) == 0.25
+    measure, _ = _steps(entry, SMALL)
+    assert measure(settings) == 0.25
     monkeypatch.setattr(
         "benchmarks.tune.references.exact", lambda *_: (torch.ones(3, 70, device=WHERE),)
     )
+    measure, _ = _steps(entry, SMALL)
     with pytest.raises(ValueError, match="its result is off by"):
-        _measure(entry, SMALL)(settings)
+        measure(settings)
 
 
 class Timed:
