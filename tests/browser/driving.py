@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 
 import gradio as gr
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from viz import locales, theme
 from viz.player.player import Player
@@ -100,4 +102,6 @@ def nothing_is_cut_off(page) -> None:
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_timeout(400)
         fits(page)
+        with suppress(PlaywrightTimeout):  # plots take their new size one after another
+            page.wait_for_function(f"() => ({CLIPPED})().length === 0", timeout=20_000)
         assert page.evaluate(CLIPPED) == [], width
