@@ -235,7 +235,7 @@ def resources(compiled: object | None) -> dict[str, int | None]:
 
 
 def landscape(case: LandscapeCase) -> Iterator[Progress | SweepPoint]:
-    """Yield Progress "landscape", then a point for every setting that fits this GPU.
+    """Yield a point for every setting, with Progress "compiling" of a group and "landscape" of one.
 
     A setting that does not fit is a point with the reason "unfit": nothing is compiled for it.
     """

@@ -22,7 +22,7 @@ from tests.landscapes import ATTENTION, SOFTMAX
 from tests.test_figures import words
 from tests.workers import FakeWorker
 from viz.figures.landscape import CELL, Axis, Tile, heat_map, inks
-from viz.locales import LANGUAGES
+from viz.locales import LANGUAGES, text
 from viz.tabs.measure import files
 from viz.tabs.measure import landscape as tab
 from viz.tabs.measure import landscape_cells as cells
@@ -209,6 +209,9 @@ def test_a_recorded_landscape_is_drawn_with_its_words():
     assert "block: with 2048, 10% slower; with 8192, 10% slower (occupancy 50%, not 62%)." in card
     table = words(shown["table"])
     assert "The 10 fastest settings" in table and "0.98–1.03" in table
+    # Settings are compiled together: none has a first call of its own.
+    for part in ("map", "card", "table"):
+        assert text("en", "measure.told.first") not in words(shown[part])
     assert "attention: T 4096, batch 4" in words(shown["recorded"])
 
 

@@ -91,8 +91,9 @@ def facts(point: SweepPoint, language: str) -> list[str]:
         f"{text(language, f'measure.told.{key}')} {n}" for key, n in held.items() if n is not None
     ]
     lines += [", ".join(known)] if known else []
-    if point.provider != CEILING:
+    if point.first_s:  # a landscape's setting has none
         lines.append(f"{text(language, 'measure.told.first')} {point.first_s:.2f} s")
+    if point.provider != CEILING:
         error = f"{point.error:.2g} ≤ {point.allowed:.2g}"
         lines.append(f"{text(language, 'measure.told.error')} {error}")
     return lines + _state(point, language)
