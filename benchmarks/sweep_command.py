@@ -211,15 +211,13 @@ def _keep(measured: SweepRun, options: argparse.Namespace, code: int) -> int:
         if options.record and code:
             print("Not recorded, since not all went well.", file=sys.stderr)
         elif options.record:
-            path, fault = recorded.try_write(measured)
-            if fault:
-                return _refused(fault, 2 if "written" in fault else code or 1)
-            print(f"recorded in {path}")
+            print(f"recorded in {recorded.write(measured)}")
     except OSError as error:
         where = error.filename or "A file"  # a full disk does not say
         return _refused(f"{where} cannot be written: {error.strerror}.", 2)
     except Damaged as fault:
-        return _refused(f"The run cannot be kept: {fault.where} is {fault.got}.", code or 1)
+        got = recorded.printable(fault.got)
+        return _refused(f"The run cannot be kept: {fault.where} is {got}.", code or 1)
     except ValueError as error:
         return _refused(f"The run cannot be kept: {error}.", code or 1)
     return code

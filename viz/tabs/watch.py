@@ -26,7 +26,7 @@ from viz.locales import text
 from viz.player.player import Player, player_value
 from viz.tabs.link import EVERY, read_link, spell, write_link
 from viz.tabs.note import Note
-from viz.tabs.page import NO_PROGRESS, Page, explain
+from viz.tabs.page import NO_PROGRESS, QUIET, Page, explain
 from viz.tabs.run_screen import watched_row
 from viz.tabs.watch_controls import Controls, held, setup_label
 from viz.tabs.watch_state import WatchState, check, entries_of, moved, rivals, settle
@@ -56,7 +56,7 @@ class WatchTab:
         controls, quick = self.controls, {**NO_PROGRESS, "concurrency_limit": None}
         given = [self.page.language, *self.inputs]
         told = [self.page.watch_choice, *given]
-        private = {"api_visibility": "private", **quick}
+        private = {**QUIET, **quick}
         gr.on(
             [control.input for control in controls.plain],
             self.show,
