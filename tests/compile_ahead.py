@@ -1,6 +1,6 @@
 """Compile launches ahead in a process of its own, and print what was compiled, and when.
 
-python -m tests.compile_ahead
+TRITON_CACHE_DIR=EMPTY python -m tests.compile_ahead
 
 There is no GPU: launches are recorded, as an export records them. Prints JSON: ``ahead`` and
 ``later``, how many kernels were compiled by `compile_ahead` and by the same launches afterwards;
@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import threading
 from functools import partial
 
-os.environ["TRITON_CACHE_DIR"] = tempfile.mkdtemp()
 os.environ.pop("TRITON_INTERPRET", None)
 
 from triton import knobs

@@ -45,11 +45,15 @@ def worker() -> Iterator[Worker]:
 
 
 @pytest.fixture(scope="module")
-def url(worker) -> Iterator[str]:
-    port = free_port()
-    page = app.serve(worker, "127.0.0.1", port)
-    yield f"http://127.0.0.1:{port}"
-    page.close()
+def page(worker) -> Iterator[gr.Blocks]:
+    served = app.serve(worker, "127.0.0.1", free_port())
+    yield served
+    served.close()
+
+
+@pytest.fixture(scope="module")
+def url(page) -> str:
+    return page.local_url.rstrip("/")
 
 
 @pytest.fixture
@@ -231,10 +235,9 @@ def test_a_browser_is_told_of_no_events_progress(client):
     assert len(heard) > 20 and set(map(str, heard.values())) == {"[]"}, heard
 
 
-def test_an_idle_queue_sleeps_under_the_name_that_gradio_reads():
+def test_an_idle_queue_sleeps_under_the_name_that_gradio_reads(page):
     """The name is Gradio's own, and undocumented: another version may have another."""
-    queue = gr.Blocks()._queue
-    assert 0 < queue.sleep_when_free < app.IDLE_S < 0.05
+    assert 0 < gr.Blocks()._queue.sleep_when_free < page._queue.sleep_when_free < 0.05
 
 
 def test_nothing_but_the_queue_reaches_a_handler(url):

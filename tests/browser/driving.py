@@ -98,7 +98,7 @@ CLIPPED = """() => {
 
 def nothing_is_cut_off(page) -> None:
     """Hold the Run tab as it is against three widths."""
-    for width in (1440, 1024, 390):
+    for width in (390, 1024, 1440):
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_timeout(400)
         fits(page)
