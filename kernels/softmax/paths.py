@@ -258,7 +258,7 @@ def _reason(line: Line, itemsize: int, capability: tuple[int, int] | None, said:
     """Return the measurement behind a line as one sentence."""
     kind = "16-bit" if itemsize == 2 else "float32"
     best, *others = sorted(line.measured.items(), key=lambda item: item[0] != line.path)
-    rates = [f"{best[1]:,} GB/s {best[0]}", *(f"{rate:,} {name}" for name, rate in others)]
+    rates = [f"{best[1]:,} GB/s by {best[0]}", *(f"{rate:,} by {name}" for name, rate in others)]
     listed = rates[0] if len(rates) == 1 else f"{', '.join(rates[:-1])} and {rates[-1]}"
     where = MEASURED_ON.get(capability)
     doubt = ""
