@@ -15,6 +15,7 @@ from benchmarks.operations import CACHES
 from kernels import ALGORITHMS
 from kernels.algorithm import Algorithm
 from kernels.inputs import Case
+from kernels.schedules import matmul_schedule
 from kernels.softmax.paths import BACKWARD_PATHS, PATHS, Plan, plan, plan_backward
 from kernels.tile_inputs import tiles_of
 from kernels.tiles import Tiles
@@ -88,25 +89,25 @@ def _softmax(provider: str, case: Case, tensors: Tensors) -> Call:
     if provider == "safe":
         return _launch_rows("safe_softmax", [x], {"block": 4096, "num_warps": 8}, "y")
     path = None if provider == "ours" else provider
-    if path in ("rows", "single"):
-        _check_whole_row(x.shape[1])
+    _check_row(path, x.shape[1])
     return _planned(plan(*x.shape, x.element_size(), _capability(x), path), PATHS, [x], "y")
 
 
-# Longer rows take a minute and more to compile for one program, and spill.
-MAX_WHOLE_ROW = 131_072
+# The longest row that one program is asked to hold; longer ones take minutes to compile and spill.
+# Several rows a program are one from 2,048 columns on, and the same as a single one.
+LONGEST = {"rows": 16_384, "single": 131_072}
 
 
-def _check_whole_row(n_cols: int) -> None:
-    """Raise Unavailable for a row that one program is not asked to hold."""
-    if n_cols > MAX_WHOLE_ROW:
-        raise Unavailable("too_long", f"{MAX_WHOLE_ROW}")
+def _check_row(path: str | None, n_cols: int) -> None:
+    """Raise Unavailable for a row that is too long to be held by one program, as a path does."""
+    if n_cols > LONGEST.get(path, n_cols):
+        raise Unavailable("too_long", f"{LONGEST[path]}")
 
 
 def _caches(provider: str, case: Case, tensors: Tensors) -> Call:
     """Return our single-block softmax with a provider's cache modifiers."""
     x = tensors["x"]
-    _check_whole_row(x.shape[1])
+    _check_row("single", x.shape[1])
     load_cache, store_cache = CACHES.get(provider, ("", ""))
     settings = plan(*x.shape, x.element_size(), _capability(x), "single").settings
     return _launch_rows(
@@ -118,8 +119,7 @@ def _softmax_backward(provider: str, case: Case, tensors: Tensors) -> Call:
     """Return our gradient of softmax, as `_softmax`."""
     y, dy = tensors["y"], tensors["dy"]
     path = None if provider == "ours" else provider
-    if path in ("rows", "single"):
-        _check_whole_row(y.shape[1])
+    _check_row(path, y.shape[1])
     chosen = plan_backward(*y.shape, y.element_size(), _capability(y), path)
     return _planned(chosen, BACKWARD_PATHS, [y, dy], "dx")
 
@@ -131,19 +131,20 @@ def _add(provider: str, case: Case, tensors: Tensors) -> Call:
 
 def _chain(provider: str, case: Case, tensors: Tensors) -> Call:
     warps = importlib.import_module("kernels.fused_chain.autograd").warps_for(case.n_cols)
-    _check_whole_row(case.n_cols)
+    _check_row("single", case.n_cols)
     inputs = [tensors["x"], tensors["y"]]
     return _launch_rows("fused_chain", inputs, {"num_warps": warps}, "z")
 
 
-# As the best of the landscape on an H200; float32 needs smaller tiles.
-MATMUL = {2: ((128, 256, 64), 8, 3), 4: ((64, 64, 32), 4, 2)}
-
-
 def _matmul(provider: str, case: Case, tensors: Tensors) -> Call:
-    (block_m, block_n, block_k), warps, stages = MATMUL[tensors["a"].element_size()]
-    tiles = Tiles(block_m, block_n, block_k, group_m=8)
-    return _launch_tiles("matmul", tensors, tiles, {"num_warps": warps, "num_stages": stages})
+    import torch
+
+    a = tensors["a"]
+    n_processors = 1
+    if a.is_cuda:
+        n_processors = torch.cuda.get_device_properties(a.device).multi_processor_count
+    chosen = matmul_schedule(case.size_m, case.size_n, a.element_size(), n_processors)
+    return _launch_tiles("matmul", tensors, *chosen)
 
 
 def _attention(provider: str, case: Case, tensors: Tensors) -> Call:

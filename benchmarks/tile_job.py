@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks import attention_reference, rivals, tile_check, tile_run, tile_states
+from benchmarks.gpu_state import limits_here
 from benchmarks.results import Device, Progress, QuickOutput, QuickResult, TileCheckResult
 from kernels.algorithm import Algorithm
 from kernels.inputs import ITEMSIZE, Case
@@ -72,7 +73,7 @@ def quick(entry: Algorithm, case: Case, device: Device, own_schedule: bool) -> Q
     """
     tiles, options = tiles_of(entry, case), _options(case)
     if own_schedule:
-        tiles, options = schedule_of(entry, case, tiles)
+        tiles, options = _own_schedule(entry, case, tiles, device)
     on_gpu = device.kind == "gpu" and case.preset == "normal"
     arrays = _drawn(entry, case) if on_gpu else arrays_for(entry, case)
     tensors = tile_run.on_device(entry, arrays, case.dtype, device)
@@ -88,13 +89,16 @@ def quick(entry: Algorithm, case: Case, device: Device, own_schedule: bool) -> Q
     return QuickResult(case, entry.name, tiles, verdict, rival, outputs)
 
 
-def schedule_of(entry: Algorithm, case: Case, tiles: Tiles) -> tuple[Tiles, dict[str, int]]:
+def _own_schedule(
+    entry: Algorithm, case: Case, tiles: Tiles, device: Device
+) -> tuple[Tiles, dict[str, int]]:
     """Return ``tiles`` with the kernel's own blocks for the case, and its launch options."""
     if entry.problem != "attention":
         return tiles, _options(case)
     which = "backward" if "do" in entry.inputs else "forward"
+    limit = limits_here().shared_bytes if device.kind == "gpu" else None
     own, options = attention_schedule(
-        which, case.seq_q, case.seq_k, case.head_dim, ITEMSIZE[case.dtype]
+        which, case.seq_q, case.seq_k, case.head_dim, ITEMSIZE[case.dtype], limit
     )
     return replace(tiles, block_m=own.block_m, block_n=own.block_n), options
 

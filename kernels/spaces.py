@@ -10,6 +10,7 @@ from itertools import product
 
 from kernels.attention import AttentionShape
 from kernels.product import MatmulShape
+from kernels.schedules import attention_shared_bytes
 from kernels.tiles import next_power_of_two, padded
 from kernels.tuning import Config
 
@@ -67,25 +68,23 @@ def _tiled(blocks_m: tuple[int, ...], blocks_n: tuple[int, ...], needs) -> list[
 
 
 def attention(shape: AttentionShape) -> list[Config]:
-    """Return the space of attention's forward: q stays, k and v stream."""
+    """Return the space of attention's forward."""
     width = padded(shape.head_dim)
 
     def needs(block_m: int, block_n: int, stages: int) -> tuple[int, int]:
-        rows = block_m + 2 * block_n * stages
-        return rows * width * shape.itemsize, block_m * (width + block_n)
+        tiles = attention_shared_bytes("forward", block_m, block_n, stages, width, shape.itemsize)
+        return tiles, block_m * (width + block_n)
 
     return _tiled((64, 128, 256), (32, 64, 128, 256), needs)
 
 
 def attention_backward(shape: AttentionShape) -> list[Config]:
-    """Return the space of the backward: k and v stay while q and do stream, and the reverse."""
+    """Return the space of attention's backward."""
     width = padded(shape.head_dim)
 
     def needs(block_m: int, block_n: int, stages: int) -> tuple[int, int]:
-        stays, streams = max(block_m, block_n), min(block_m, block_n)
-        rows = 2 * stays + 2 * streams * stages
-        values = 2 * block_n * width + 2 * block_m * block_n
-        return rows * width * shape.itemsize, values
+        tiles = attention_shared_bytes("backward", block_m, block_n, stages, width, shape.itemsize)
+        return tiles, 2 * block_n * width + 2 * block_m * block_n
 
     return _tiled((32, 64, 128), (32, 64, 128), needs)
 

@@ -17,7 +17,10 @@ def schedule(which: str, q, k, causal: bool, scale: float | None) -> tuple[Tiles
     if q.dim() != 4 or k.dim() != 4:  # refused in a sentence by the launch
         return Tiles(is_causal=causal, scale=scale), {}
     (seq_q, head_dim), seq_k = q.shape[2:], k.shape[2]
-    tiles, options = attention_schedule(which, seq_q, seq_k, head_dim, q.element_size())
+    limit = None
+    if q.is_cuda:
+        limit = torch.cuda.get_device_properties(q.device).shared_memory_per_block_optin
+    tiles, options = attention_schedule(which, seq_q, seq_k, head_dim, q.element_size(), limit)
     return replace(tiles, is_causal=causal, scale=scale), options
 
 

@@ -181,7 +181,7 @@ TOLD_SHORT = {
     "split": _block(1024, 4),
 }
 TOLD_LONG = {
-    "rows": SHORT,
+    "rows": {"tile": 1024, "num_warps": 16},  # one row: a warp for all of it compiles for minutes
     "single": _warps(32),
     "online": _block(16_384, 16),
     "split": _block(4096, 4),

@@ -1,0 +1,57 @@
+"""The tiles that kernels take unless told: what was measured where it fits, and less elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernels.schedules import attention_schedule, attention_shared_bytes, matmul_schedule
+from kernels.tiles import padded
+
+H200, A100, ADA, TURING = 232_448, 166_912, 101_376, 65_536  # bytes a program may use
+
+
+@pytest.mark.parametrize("which", ["forward", "backward"])
+@pytest.mark.parametrize("itemsize", [2, 4])
+@given(
+    head_dim=st.integers(1, 256),
+    seq=st.integers(1, 10_000),
+    limit=st.sampled_from([H200, A100, ADA]),
+)
+def test_attention_fits_the_shared_memory_that_there_is(which, itemsize, head_dim, seq, limit):
+    tiles, options = attention_schedule(which, seq, seq, head_dim, itemsize, limit)
+    needed = attention_shared_bytes(
+        which, tiles.block_m, tiles.block_n, options["num_stages"], padded(head_dim), itemsize
+    )
+    assert needed < limit and options["num_stages"] >= 1
+    assert min(tiles.block_m, tiles.block_n) >= 16
+
+
+@pytest.mark.parametrize(
+    ("limit", "block_m", "block_n", "stages"),
+    [
+        (None, 128, 64, 2), (H200, 128, 64, 2),
+        (A100, 128, 64, 1),  # (128 + 2 x 64) rows of 512 bytes: 131,072
+        (ADA, 64, 64, 1),  # (64 + 2 x 64) rows: 98,304
+        (TURING, 32, 32, 1),  # (32 + 2 x 32) rows: 49,152; (64 + 2 x 32) would be all there is
+    ],
+)  # fmt: skip
+def test_stages_go_first_and_then_the_longer_block(limit, block_m, block_n, stages):
+    tiles, options = attention_schedule("forward", 4096, 4096, 256, 2, limit)
+    found = tiles.block_m, tiles.block_n, options["num_stages"]
+    assert found == (block_m, block_n, stages)
+
+
+@pytest.mark.parametrize(
+    ("size", "block_m", "block_n"),
+    [(8192, 128, 256), (2048, 128, 256), (1024, 64, 128), (512, 64, 64), (64, 64, 64)],
+)
+def test_a_product_takes_large_tiles_where_they_are_enough_for_an_h200(size, block_m, block_n):
+    tiles, _ = matmul_schedule(size, size, 2, 132)
+    assert (tiles.block_m, tiles.block_n, tiles.group_m) == (block_m, block_n, 8)
+
+
+def test_a_smaller_gpu_is_busy_with_fewer_tiles():
+    assert matmul_schedule(1024, 1024, 2, 40)[0].block_n == 256
+    assert matmul_schedule(1024, 1024, 4, 40)[0].block_n == 64
