@@ -28,6 +28,8 @@ class Operation:
     providers   keys in the order of the legend: ours first, by path, then torch's and others'
     axes        the sizes that a sweep can vary; "seq" is seq_q and seq_k together
     is_backward whether the providers compute gradients
+    reads       bytes read for each one written, about: of keys and values there are many for each
+                output of one query
     """
 
     name: str
@@ -35,6 +37,7 @@ class Operation:
     providers: tuple[str, ...]
     axes: tuple[str, ...]
     is_backward: bool = False
+    reads: int = 1
 
     @property
     def algorithm(self) -> Algorithm:
@@ -74,17 +77,24 @@ _ALL = (
         ("ours", "rows", "single", "blocks", "torch", "compile", "quack"),
         ROW_AXES,
         is_backward=True,
+        reads=2,
     ),
     # Our single-block softmax as it is, and with cache modifiers: claim C19.
     Operation("caches", "single_softmax", ("ours", *CACHES), ROW_AXES),
-    Operation("add", "vector_add", ("ours", "torch"), ROW_AXES),
-    Operation("chain", "fused_chain", ("ours", "torch", "compile"), ROW_AXES),
+    Operation("add", "vector_add", ("ours", "torch"), ROW_AXES, reads=2),
+    Operation("chain", "fused_chain", ("ours", "torch", "compile"), ROW_AXES, reads=2),
     Operation("matmul", "matmul", ("ours", "torch"), ("size",)),
     Operation("attention", "flash_attention", ("ours", "three", *_SDPA), ATTENTION_AXES),
     Operation(
         "attention_backward", "flash_backward", ("ours", *_SDPA), ATTENTION_AXES, is_backward=True
     ),
-    Operation("decode", "split_kv", ("ours", "flash", *_SDPA), ("seq_k", "batch", "n_splits")),
+    Operation(
+        "decode",
+        "split_kv",
+        ("ours", "flash", *_SDPA),
+        ("seq_k", "batch", "n_splits"),
+        reads=16,
+    ),
 )
 
 OPERATIONS: Mapping[str, Operation] = {operation.name: operation for operation in _ALL}

@@ -1,14 +1,15 @@
 """Measure an operation over a size, provider beside provider, and yield each point as it is found.
 
 At each value all providers get the same tensors. Each has to give what float64 gives before it is
-timed; then they take turns in cold caches (`benchmarks.timing`), and two copies of the operation's
-bytes with them: the faster one is the ceiling, on this GPU, at this moment. What runs out of
-memory, or refuses, or is wrong, is a point without a time and with a reason; the sweep goes on. It
-ends when its values or its seconds do.
+timed; then they take turns in cold caches (`benchmarks.timing`), and with them kernels that move
+as many bytes and compute nothing: the fastest is the ceiling, on this GPU, at this moment. What
+runs out of memory, or refuses, or is wrong, is a point without a time and with a reason; the sweep
+goes on. It ends when its values or its seconds do.
 """
 
 from __future__ import annotations
 
+import importlib
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -122,7 +123,7 @@ def _points(sweep: SweepCase, value: int) -> Iterator[SweepPoint]:
             else:
                 ready.append(found)
         exact = None
-        yield from timed([*ready, *_copies(blank)], sweep.is_hot)
+        yield from timed([*ready, *_copies(sweep.operation, blank)], sweep.is_hot)
     except torch.OutOfMemoryError:  # the estimate was too low: this value ends, not the sweep
         for provider in waiting:
             yield replace(blank, provider=provider, reason="no_memory")
@@ -175,7 +176,7 @@ def _ready(
 def timed(
     ready: list[tuple[SweepPoint, Call]], is_hot: bool = False, seconds: float = SECONDS_A_POINT
 ) -> Iterator[SweepPoint]:
-    """Yield the points with their times, all calls in turns; of the copies the faster one."""
+    """Yield the points with their times, all calls in turns; of copies the fastest."""
     with quiet():
         times = timing.in_turns([call.run for _, call in ready], seconds=seconds, is_hot=is_hot)
         state = gpu_state()
@@ -220,29 +221,35 @@ def _short(call: Call) -> dict[str, float | None]:
     return {"graph_us": graph_us, "wall_us": timing.wall(call.run)}
 
 
-def _copies(blank: SweepPoint) -> list[tuple[SweepPoint, Call]]:
+def _copies(operation: str, blank: SweepPoint) -> list[tuple[SweepPoint, Call]]:
     """Return the points of the copies, and their calls."""
     point = replace(blank, provider=COPY, flops=0)
-    return [(point, call) for call in copy_calls(blank.n_bytes)]
+    calls = copy_calls(blank.n_bytes, OPERATIONS[operation].reads)
+    return [(point, call) for call in calls]
 
 
-def copy_calls(n_bytes: int) -> list[Call]:
-    """Return two ways to copy, each moving ``n_bytes``: half read, half written.
+COPY_BLOCKS = ((1024, 4), (4096, 8))  # int32 elements, warps: the better for little and for much
+STEP = 16  # elements: what is no multiple of it would not be read sixteen bytes at a time
 
-    The driver's, and a kernel that does as good as nothing to each element. No kernel can be
-    expected to beat both; below some tens of megabytes one beats the driver's alone.
+
+def copy_calls(n_bytes: int, reads: int, where: str = "cuda") -> list[Call]:
+    """Return ways to move ``n_bytes`` and compute nothing, ``reads`` bytes read for each written.
+
+    A few bytes more where that is no multiple. The driver's copy is one where it does the same; it
+    is not the fastest below some tens of megabytes.
     """
     import torch
 
-    source = torch.empty(max(1, n_bytes // 2), dtype=torch.uint8, device="cuda")
-    target = torch.empty_like(source)
-    whole = len(source) // 16 * 16
-    numbers = source[:whole].view(torch.int32), target[:whole].view(torch.int32)
-    driver, elementwise = (
-        Call(lambda: target.copy_(source)),
-        Call(lambda: torch.bitwise_not(numbers[0], out=numbers[1])),
-    )
-    return [driver, elementwise] if whole == len(source) else [driver]
+    launch = importlib.import_module("kernels.copy.kernel").launch
+    n = STEP * math.ceil(n_bytes / (4 * STEP * (reads + 1)))
+    settings = {"dtype": torch.int32, "device": where}
+    source = torch.randint(2**31 - 1, (reads, n), **settings)
+    target = torch.empty(n, **settings)
+    calls = [
+        Call(partial(launch, source, target, block=block, num_warps=num_warps))
+        for block, num_warps in COPY_BLOCKS
+    ]
+    return [*calls, Call(lambda: target.copy_(source[0]))] if reads == 1 else calls
 
 
 def resources(compiled: object | None) -> dict[str, int | None]:
@@ -278,7 +285,7 @@ def landscape(case: LandscapeCase) -> Iterator[Progress | SweepPoint]:
         yield replace(blank, settings=dict(each.settings), reason="unfit", message=each.reason)
     tensors = references.tensors_for(entry, case.sizes)
     exact = references.exact(entry, case.sizes, tensors)
-    yield from timed(_copies(blank))
+    yield from timed(_copies(case.operation, blank))
     makings = [partial(own_settings, entry, case.sizes, tensors, each.settings) for each in kept]
     at_once = 2 * cores()  # few enough to stop between them, and to see the first ones soon
     for number, config in enumerate(kept):

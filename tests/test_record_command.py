@@ -79,7 +79,7 @@ def test_the_plan_is_listed_with_what_is_recorded(shell, tmp_path):
 def test_all_runs_are_recorded_one_after_another_and_only_once(shell, tmp_path):
     code, out, err, worker = shell(FEW, runs_of(FIRST))
     assert code == 0 and not err and jobs_of(worker) == [entry.case for entry in FIRST]
-    assert f"[1/4] {FIRST[0].name}, about 2 min left" in out and "4 of 4 runs recorded." in out
+    assert f"[1/4] {FIRST[0].name}, about 46 s left" in out and "4 of 4 runs recorded." in out
     runs, refused = recorded.read_all()
     assert {run.case for run in runs} == {entry.case for entry in FIRST} and not refused
     assert all(run.commit == "0123456" and run.date == recorded.today() for run in runs)
@@ -137,7 +137,7 @@ def test_ctrl_c_keeps_what_is_written_and_begins_nothing_more(shell):
 
 
 def test_nothing_is_begun_that_would_end_after_the_budget(shell, monkeypatch):
-    # The plan says 35, 33, 18 and 18 seconds, and each takes what it says.
+    # The plan says 16.8, 13.2, 8 and 8 seconds, and each takes what it says.
     clock = iter([0.0])
     now = [0.0]
     monkeypatch.setattr(record_command.time, "monotonic", lambda: next(clock, now[0]))
@@ -148,9 +148,9 @@ def test_nothing_is_begun_that_would_end_after_the_budget(shell, monkeypatch):
             return super().run(job, time_limit_s)
 
     runs = {entry.case: any_run(entry.case) for entry in FIRST}
-    command = [*FEW, "--budget", "60"]
+    command = [*FEW, "--budget", "28"]
     code, out, _, worker = shell(command, lambda device: Slow(runs, device))
-    # 33 more would pass 60; 18 do not, and 18 more would.
+    # 13.2 more would pass 28; 8 do not, and 8 more would.
     assert code == 0 and jobs_of(worker) == [FIRST[0].case, FIRST[2].case]
     assert "2 did not fit the budget" in out
 

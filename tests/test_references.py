@@ -10,7 +10,7 @@ import torch
 
 from tests.test_kernels import ON_GPU  # isort: split
 
-from benchmarks import own_providers, providers, references
+from benchmarks import own_providers, providers, references, sweep
 from benchmarks.operations import OPERATIONS
 from benchmarks.own_providers import own_settings
 from benchmarks.tune import _steps
@@ -174,3 +174,24 @@ class Timed:
     """What `cold` gives, as far as it is read."""
 
     median_ms = 0.25
+
+
+@pytest.mark.parametrize(("reads", "n_ways"), [(1, 3), (2, 2), (16, 2)])
+@pytest.mark.parametrize("n_bytes", [0, 1, 4, 52_224, 52_224 + 4])  # 52,224 = 64 x 3 x 16 x 17
+def test_copies_move_as_many_bytes_as_asked_and_all_of_them(monkeypatch, n_bytes, reads, n_ways):
+    randint, drawn = torch.randint, []
+    monkeypatch.setattr(
+        torch, "randint", lambda *a, **kw: drawn.append(randint(*a, **kw)) or drawn[0]
+    )
+    calls = sweep.copy_calls(n_bytes, reads, WHERE)
+    (source,) = drawn
+    wanted = source[0].clone()
+    for more in source[1:]:
+        wanted |= more
+    assert len(calls) == n_ways
+    for call in calls:
+        target = call.run()
+        moved = 4 * (source.numel() + target.numel())
+        assert 0 <= moved - n_bytes < 64 * (reads + 1) and (n_bytes != 52_224 or moved == n_bytes)
+        assert torch.equal(target, wanted)
+        target.zero_()

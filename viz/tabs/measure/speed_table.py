@@ -184,5 +184,7 @@ def plan(case: SweepCase, language: str) -> list:
     heads = [axis_name(case), *(["n_rows"] if has_rows else [])]
     heads += [text(language, f"measure.plan.{name}") for name in ("bytes", "flops", "intensity")]
     names = listed(language, [NAMES[name] for name in case.providers])
-    who = ["p", {"class": "bw-how"}, *say(language, "measure.plan.who", names=names)]
+    reads = OPERATIONS[case.operation].reads
+    told = say(language, "measure.plan.who", names=names, reads=reads)
+    who = ["p", {"class": "bw-how"}, *told]
     return [_table(text(language, "measure.plan"), heads, body), who]

@@ -109,7 +109,8 @@ def _caption(run: SweepRun, shown: Shown, language: str) -> str:
         first = text(language, "measure.caption.speed", name=name, speed=speeds(mine))
         if shares:
             pair = sorted({f"{min(shares):.0f}", f"{max(shares):.0f}"}, key=int)
-            first = text(language, "measure.caption.bytes", name=name, share="–".join(pair))
+            key = "bytes" if OPERATIONS[run.case.operation].reads == 1 else "moved"
+            first = text(language, f"measure.caption.{key}", name=name, share="–".join(pair))
     rival = fastest(p for p in there if p.provider != mine.provider and not is_ours(p.provider))
     if rival is None:
         return text(language, "measure.caption.alone", first=first)
@@ -134,7 +135,9 @@ def key(run: SweepRun | None, shown: Shown, language: str) -> list:
     names = {"GB/s": "gb", "TFLOP/s": "tflop"}
     how = text(language, f"measure.how.{names.get(shown.view, shown.view)}")
     caches = text(language, "measure.how.hot" if run.case.is_hot else "measure.how.cold")
-    return [["p", {"class": "bw-how"}, f"{how} {caches}"]]
+    reads = OPERATIONS[run.case.operation].reads
+    moved = text(language, "measure.how.reads", reads=reads) if reads > 1 else ""
+    return [["p", {"class": "bw-how"}, f"{how} {caches} {moved}".rstrip()]]
 
 
 def roofline_head(language: str) -> list:

@@ -1,0 +1,1 @@
+"""A kernel that only moves bytes: the ceiling that others are held against."""
