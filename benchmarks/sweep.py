@@ -228,7 +228,7 @@ def _copies(operation: str, blank: SweepPoint) -> list[tuple[SweepPoint, Call]]:
     return [(point, call) for call in calls]
 
 
-COPY_BLOCKS = ((1024, 4), (4096, 8))  # int32 elements, warps: the better for little and for much
+COPY_WAYS = ((512, ""), (512, "evict_first"), (4096, ""))  # each is the fastest at some size
 STEP = 16  # elements: what is no multiple of it would not be read sixteen bytes at a time
 
 
@@ -246,8 +246,8 @@ def copy_calls(n_bytes: int, reads: int, where: str = "cuda") -> list[Call]:
     source = torch.randint(2**31 - 1, (reads, n), **settings)
     target = torch.empty(n, **settings)
     calls = [
-        Call(partial(launch, source, target, block=block, num_warps=num_warps))
-        for block, num_warps in COPY_BLOCKS
+        Call(partial(launch, source, target, block=block, eviction=eviction))
+        for block, eviction in COPY_WAYS
     ]
     return [*calls, Call(lambda: target.copy_(source[0]))] if reads == 1 else calls
 

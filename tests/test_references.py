@@ -176,7 +176,7 @@ class Timed:
     median_ms = 0.25
 
 
-@pytest.mark.parametrize(("reads", "n_ways"), [(1, 3), (2, 2), (16, 2)])
+@pytest.mark.parametrize(("reads", "n_ways"), [(1, 4), (2, 3), (16, 3)])
 @pytest.mark.parametrize("n_bytes", [0, 1, 4, 52_224, 52_224 + 4])  # 52,224 = 64 x 3 x 16 x 17
 def test_copies_move_as_many_bytes_as_asked_and_all_of_them(monkeypatch, n_bytes, reads, n_ways):
     randint, drawn = torch.randint, []
