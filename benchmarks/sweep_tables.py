@@ -166,7 +166,7 @@ def reasons(run: SweepRun) -> Iterable[str]:
 
 
 def doubts(run: SweepRun) -> Iterable[str]:
-    """Yield what to know before the numbers are believed: slow calls, the launch, the clock."""
+    """Yield what to know before the numbers are believed: odd calls, the launch, the clock."""
     is_sweep = isinstance(run.case, SweepCase)
     timed = [point for point in run.points if not point.reason]
 
@@ -177,6 +177,8 @@ def doubts(run: SweepRun) -> Iterable[str]:
     found = doubts_of(run.points)
     for point in found.slow:
         yield f"{name(point)}: {point.n_outliers} of {point.n} calls took over twice the median"
+    for point, share in found.over:
+        yield f"{name(point)} is {share:.1%} faster than the copy, by more than both spread"
     short = [f"{name(p)} {p.graph_us:.1f} us" for p in timed if p.graph_us is not None]
     if short:
         yield f"under {SHORT_US:.0f} us, the same from a captured graph: {', '.join(short)}"

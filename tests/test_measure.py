@@ -317,6 +317,26 @@ def test_short_calls_are_told_both_ways_and_doubts_once():
     assert "MHz" not in calm and "calls" not in calm
 
 
+@pytest.mark.parametrize(
+    ("of_256", "said"),
+    [
+        (30.0, "Blockwise at N = 1024 is 25.0% faster than the copy, by more than both spread"),
+        (15.0, "At 2 points a call is faster than the copy by more than both spread, most "
+               "torch eager at N = 256, by 33.3%"),
+    ],
+)  # fmt: skip
+def test_what_is_above_the_ceiling_is_told_and_not_hidden(of_256, said):
+    case = choose_sweep("add", "256,1024", "bfloat16", ["ours", "torch"], n_rows=64)
+    points = (
+        timed(case, "ours", 256, 30.0), timed(case, "torch", 256, of_256),
+        timed(case, "copy", 256, 20.0), timed(case, "ours", 1024, 80.0),
+        timed(case, "torch", 1024, 99.0), timed(case, "copy", 1024, 100.0),
+    )  # fmt: skip
+    kept = Recordings((SweepRun(case, GPU, points, "2026-01-02", "0123456", "x"),), ())
+    given = values(operation="add", values="256,1024", providers=["ours", "torch"], rows="64")
+    assert said in words(tab.redraw(given, [], {}, kept, "en")["key"])
+
+
 # Paths, and where a line surprises.
 
 

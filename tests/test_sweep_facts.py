@@ -66,3 +66,17 @@ def test_slow_calls_and_held_clocks_are_told_of_timed_points_only():
     gone = replace(missing(CASE, "ours", 1024, "failed"), n_outliers=3, slowed="heat")
     found = doubts_of([slow, hot, gone])
     assert found.slow == (slow,) and found.held == {"power": (slow, hot)}
+
+
+def test_what_is_faster_than_the_copy_by_more_than_both_spread_is_told():
+    # A point spreads over 5% of its median: so does the copy, and 10% of 100 us are 10.
+    copy = timed(CASE, "copy", 256, 100.0)
+    within, over = (timed(CASE, who, 256, us) for who, us in (("ours", 91.0), ("torch", 80.0)))
+    elsewhere = timed(CASE, "torch", 1024, 50.0)  # there is no copy of its size
+    assert doubts_of([within, over, copy, elsewhere]).over == ((over, pytest.approx(0.25)),)
+    # A landscape has one copy, and its settings are numbered.
+    one = replace(copy, value=0)
+    assert [p.value for p, _ in doubts_of([one, replace(over, value=0), elsewhere]).over] == [
+        1024,
+        0,
+    ]

@@ -170,6 +170,12 @@ def doubts(run: SweepRun | None, language: str) -> list:
     for word, points in found.held.items():
         why, at = text(language, f"measure.slowed.{word}"), _at(points, axis, language)
         said.append(say(language, "measure.doubt.slowed", why=why, at=at))
+    if found.over:
+        (most, share), *_ = found.over
+        about = {"name": NAMES[most.provider], "share": f"{100 * share:.1f}"}
+        about |= {"axis": axis, "value": most.value, "points": len(found.over)}
+        key = "measure.doubt.over" if len(found.over) > 1 else "measure.doubt.over_one"
+        said.append(say(language, key, **about))
     if found.slow:
         worst = max(found.slow, key=lambda point: point.n_outliers / point.n)
         about = {"n": worst.n_outliers, "of": worst.n, "name": NAMES[worst.provider]}
