@@ -371,21 +371,25 @@ def test_neighbours_of_one_path_are_one_stretch_and_gaps_stay_empty():
 @pytest.mark.parametrize(
     ("shares", "paths", "said"),
     [
-        ({256: 0.95, 781: 0.75, 1024: 0.95}, "rrr", "N = 781, odd: rows"),
-        ({256: 0.95, 780: 0.75, 1024: 0.95}, "rrr", "N = 780: rows"),  # 1560 bytes, no 16 times
+        ({256: 0.95, 781: 0.75, 1024: 0.95}, "rrr", "N = 781, odd: rows lose their"),
+        (
+            {256: 0.95, 780: 0.75, 1024: 0.95},
+            "rrr",
+            "N = 780: rows lose their",
+        ),  # 1560 bytes, no 16 times
         ({256: 0.95, 781: 0.85, 1024: 0.95}, "rrr", ""),  # by 10 points only
         ({256: 0.70, 781: 0.60, 1024: 0.95}, "rrr", ""),  # not against both
         ({256: 0.95, 768: 0.75, 1024: 0.95}, "rrr", ""),  # aligned: nobody knows why
         ({256: 0.95, 783: 0.75, 785: 0.95}, "rrr", ""),  # a neighbour is odd too
-        ({256: 0.95, 1024: 0.75, 2048: 0.95}, "rss", "from N = 1024 on,<br>the path is single"),
-        ({256: 0.95, 1024: 0.75, 2048: 0.55}, "rro", "from N = 2048 on,<br>the path is online"),
+        ({256: 0.95, 1024: 0.75, 2048: 0.95}, "rss", "from N = 1024 on, the path is single"),
+        ({256: 0.95, 1024: 0.75, 2048: 0.55}, "rro", "from N = 2048 on, the path is online"),
     ],
 )
 def test_a_remark_has_a_cause_that_the_points_show(shares, paths, said):
     names = {"r": "rows", "s": "single", "o": "online"}
     made = drawn(curve(shares, {v: names[p] for v, p in zip(shares, paths)}))
     found = [one["text"] for one in made["layout"]["annotations"] if "<br>" in one["text"]]
-    assert len(found) == bool(said) and said in "".join(found)
+    assert len(found) == bool(said) and said in "".join(found).replace("<br>", " ")
     drops = [one for one in made["data"] if one.get("line", {}).get("dash") == "dot"]
     assert len(drops) == bool(said)
     if said:
@@ -397,6 +401,21 @@ def test_a_remark_has_a_cause_that_the_points_show(shares, paths, said):
 # Recorded runs, hot caches, and controls that set others.
 
 L4 = replace(GPU, name="NVIDIA L4", capability=(8, 9))
+
+
+def test_the_run_that_shows_most_is_offered_first_and_a_newer_one_before_it():
+    def of(values, date="2026-01-02", **sizes):
+        case = choose_sweep("attention", values, "bfloat16", ["ours"], **sizes)
+        return SweepRun(case, GPU, (), date, "0123456", "x")
+
+    one, causal, many, hot = (
+        of("4096"), of("512..16384x2", mask="causal"), of("512..8192x2"), of("512..16384x2", is_hot=True)
+    )  # fmt: skip
+    newer = of("1024", "2026-01-03")
+    kept = Recordings((newer, one, causal, many, hot), ())
+    assert tab.suggested("attention", "seq", "bfloat16", kept) == [newer, many, one, causal, hot]
+
+
 OTHER = replace(RUN, device=L4, date="2026-01-01")
 HOT = replace(RUN, case=replace(CASE, is_hot=True), date="2026-01-03")
 ALL = Recordings((HOT, RUN, OTHER), ())
@@ -452,7 +471,7 @@ def test_a_recorded_run_sets_the_sizes_and_another_dtype_finds_its_own():
     assert labels[2] == "NVIDIA L4, 2026-01-01"
     twice = Recordings((replace(HOT, date=RUN.date), RUN), ())
     labels = [name for name, _ in tab.anew(values(), [], {}, twice, "en")["runs"]["choices"]]
-    assert "hot caches" in labels[0] and "hot" not in labels[1]
+    assert "hot" not in labels[0] and "hot caches" in labels[1]
 
 
 def test_each_axis_shows_the_sizes_that_do_not_vary():

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from viz.figures import base
 
-ROOM = (0.4, 0.16)  # of the chart's width and height: what the words take
+ROOM = (0.4, 0.22)  # of the chart's width and height: what the words take
 
 
 class Remark(NamedTuple):

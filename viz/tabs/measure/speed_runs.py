@@ -24,12 +24,22 @@ def key_of(run: SweepRun) -> str:
 
 
 def recorded_of(kept: Recordings, operation: str, axis: str, dtype: str) -> list[SweepRun]:
-    """Return the recorded sweeps of an operation over a size in a dtype, whatever the others."""
-    return [
+    """Return the recorded sweeps of an operation over a size in a dtype, whatever the others.
+
+    The newest first, and of one day what shows most: cold caches, rows for each size, no mask, many
+    values.
+    """
+    found = [
         run
         for run in sweeps(kept)
         if (run.case.operation, run.case.axis, run.case.sizes.dtype) == (operation, axis, dtype)
     ]
+
+    def rank(run: SweepRun) -> tuple:
+        case = run.case
+        return case.is_hot, case.fixed_rows, case.sizes.mask != "none", -len(case.values)
+
+    return sorted(sorted(found, key=rank), key=lambda run: run.date, reverse=True)
 
 
 def run_choices(runs: list[SweepRun], language: str) -> list[tuple[str, str]]:
