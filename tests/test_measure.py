@@ -408,9 +408,8 @@ def test_the_run_that_shows_most_is_offered_first_and_a_newer_one_before_it():
         case = choose_sweep("attention", values, "bfloat16", ["ours"], **sizes)
         return SweepRun(case, GPU, (), date, "0123456", "x")
 
-    one, causal, many, hot = (
-        of("4096"), of("512..16384x2", mask="causal"), of("512..8192x2"), of("512..16384x2", is_hot=True)
-    )  # fmt: skip
+    one, many = of("4096"), of("512..8192x2")
+    causal, hot = of("512..16384x2", mask="causal"), of("512..16384x2", is_hot=True)
     newer = of("1024", "2026-01-03")
     kept = Recordings((newer, one, causal, many, hot), ())
     assert tab.suggested("attention", "seq", "bfloat16", kept) == [newer, many, one, causal, hot]
