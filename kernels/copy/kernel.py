@@ -12,6 +12,8 @@ import torch
 import triton
 import triton.language as tl
 
+from kernels.tiles import cdiv
+
 
 @triton.jit
 def copy_kernel(
@@ -32,7 +34,7 @@ def launch(x: torch.Tensor, y: torch.Tensor, *, block: int, eviction: str = "") 
     Both int32 and contiguous. ``block`` is a power of two, in elements. ``eviction`` is what the L2
     cache does with x: "" or "evict_first", which leaves more of it to y.
     """
-    grid = (triton.cdiv(y.numel(), block),)
+    grid = (cdiv(y.numel(), block),)
     with torch.cuda.device_of(y):
         copy_kernel[grid](x, y, y.numel(), len(x), block, eviction, num_warps=4)
     return y

@@ -24,7 +24,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from kernels.algorithm import Launch
 from kernels.checks import check_attention, check_schedule, finish_output, output_tensor
-from kernels.tiles import Tiles, padded
+from kernels.tiles import Tiles, cdiv, padded
 
 LOG2_E = tl.constexpr(math.log2(math.e))
 LN_2 = tl.constexpr(math.log(2))
@@ -248,9 +248,9 @@ def launch(
     lse = lse_tensor(out.get("lse"), q)
     state = None
     if capture:
-        shape = (batch, heads, seq_q, triton.cdiv(seq_k, tiles.block_n), 3 + head_dim)
+        shape = (batch, heads, seq_q, cdiv(seq_k, tiles.block_n), 3 + head_dim)
         state = q.new_full(shape, float("nan"), dtype=torch.float32)
-    n_programs = batch * heads * triton.cdiv(seq_q, tiles.block_m)
+    n_programs = batch * heads * cdiv(seq_q, tiles.block_m)
     compiled = None
     if n_programs:
         with torch.cuda.device_of(q):

@@ -30,7 +30,7 @@ from kernels.flash_attention.kernel import (
     load_tile,
     lse_tensor,
 )
-from kernels.tiles import Tiles, padded
+from kernels.tiles import Tiles, cdiv, padded
 
 # A length of 1, or one that 16 divides, is no reason to compile again.
 SIZES = ["heads", "kv_heads", "seq_q", "seq_k"]
@@ -280,8 +280,8 @@ def launch(
         given_one, shape = given.get(name), tuple(like.shape)
         made[name] = output_tensor(given_one, like, shape, *inputs, stored_as=stored_as)
     delta, has_dlse = torch.empty_like(lse), dlse is not None
-    n_q = batch * heads * triton.cdiv(seq_q, tiles.block_m)
-    n_k = batch * kv_heads * triton.cdiv(seq_k, tiles.block_n)
+    n_q = batch * heads * cdiv(seq_q, tiles.block_m)
+    n_k = batch * kv_heads * cdiv(seq_k, tiles.block_n)
     shape = {"HEAD_DIM": head_dim, "BLOCK_M": tiles.block_m, "BLOCK_D": padded(head_dim)}
     walk = {
         **shape,

@@ -14,6 +14,7 @@ import triton.language as tl
 
 from kernels.checks import check_inputs
 from kernels.fused_chain.kernel import INTERPRETED, launch
+from kernels.tiles import next_power_of_two
 
 
 @triton.jit
@@ -64,7 +65,7 @@ def launch_backward(
     dx, dy = (torch.empty((n_rows, n_cols), dtype=stored_as, device=x.device) for _ in range(2))
     if x.numel():
         strides = [step for tensor in (x, y, dz, dx, dy) for step in tensor.stride()]
-        block = triton.next_power_of_2(n_cols)
+        block = next_power_of_two(n_cols)
         with torch.cuda.device_of(x):
             fused_chain_backward_kernel[(n_rows,)](
                 x, y, dz, dx, dy, n_cols, *strides, BLOCK_N=block, num_warps=num_warps

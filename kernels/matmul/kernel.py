@@ -20,7 +20,7 @@ import triton.language as tl
 
 from kernels.algorithm import Launch
 from kernels.checks import check_matrices, check_schedule, finish_output, output_tensor
-from kernels.tiles import Tiles
+from kernels.tiles import Tiles, cdiv
 
 PRECISIONS = ("ieee", "tf32")
 
@@ -155,9 +155,9 @@ def product(
     c = output_tensor(out, a, (batch, heads, size_m, size_n), a, b, stored_as=stored_as)
     state = None
     if capture:
-        shape = (size_m, size_n, triton.cdiv(size_k, tiles.block_k), 1)
+        shape = (size_m, size_n, cdiv(size_k, tiles.block_k), 1)
         state = a.new_empty(shape, dtype=torch.float32)
-    n_tiles = triton.cdiv(size_m, tiles.block_m) * triton.cdiv(size_n, tiles.block_n)
+    n_tiles = cdiv(size_m, tiles.block_m) * cdiv(size_n, tiles.block_n)
     n_programs = batch * heads * n_tiles
     compiled = None
     if n_programs:

@@ -16,6 +16,7 @@ import triton.language as tl
 from kernels.algorithm import Launch
 from kernels.checks import check_row_tile, check_tensor
 from kernels.rows import caches, launch_rows
+from kernels.tiles import next_power_of_two
 
 
 @triton.jit
@@ -83,7 +84,7 @@ def launch(
     """
     check_tensor("y", y, 2, interpreted=INTERPRETED)
     n_rows, n_cols = y.shape
-    block = triton.next_power_of_2(max(n_cols, 1))
+    block = next_power_of_two(max(n_cols, 1))
     check_row_tile(rows, block, "block_backward")
     return launch_rows(
         torch,

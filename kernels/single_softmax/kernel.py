@@ -14,6 +14,7 @@ import triton.language as tl
 from kernels.algorithm import Launch
 from kernels.checks import check_one_block, check_tensor
 from kernels.rows import caches, launch_rows
+from kernels.tiles import next_power_of_two
 
 
 @triton.jit
@@ -79,7 +80,7 @@ def launch(
         single_softmax_kernel,
         {"x": x},
         "y",
-        block=triton.next_power_of_2(max(x.shape[1], 1)),
+        block=next_power_of_two(max(x.shape[1], 1)),
         num_warps=num_warps,
         capture=capture,
         out=out,

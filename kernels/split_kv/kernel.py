@@ -30,7 +30,7 @@ from kernels.flash_attention.kernel import (
     lse_tensor,
     update,
 )
-from kernels.tiles import Tiles, padded
+from kernels.tiles import Tiles, cdiv, next_power_of_two, padded
 
 
 @triton.jit(
@@ -169,7 +169,7 @@ def launch(
     check_attention(torch.is_grad_enabled(), INTERPRETED, q=q, k=k, v=v)
     check_schedule(tiles, num_warps, num_stages, "block_m", "block_n")
     (batch, heads, seq_q, head_dim), (kv_heads, seq_k) = q.shape, k.shape[1:3]
-    n_splits, n_blocks = tiles.n_splits, triton.cdiv(seq_k, tiles.block_n)
+    n_splits, n_blocks = tiles.n_splits, cdiv(seq_k, tiles.block_n)
     given = out or {}
     o_part = q.new_empty((batch, heads, seq_q, n_splits, head_dim), dtype=torch.float32)
     lse_part = q.new_empty((batch, heads, seq_q, n_splits), dtype=torch.float32)
@@ -178,14 +178,14 @@ def launch(
         shape = (batch, heads, seq_q, n_blocks, 3 + head_dim)
         state = q.new_full(shape, float("nan"), dtype=torch.float32)
     group = heads // kv_heads if kv_heads else 1
-    n_programs = batch * kv_heads * triton.cdiv(group * seq_q, tiles.block_m) * n_splits
+    n_programs = batch * kv_heads * cdiv(group * seq_q, tiles.block_m) * n_splits
     compiled = None
     if n_programs:
         with torch.cuda.device_of(q):
             compiled = split_kernel[(n_programs,)](
                 q, k, v, o_part, lse_part, state,
                 tiles.scale_for(head_dim) * LOG2_E.value, kv_heads, group, seq_q, seq_k, n_splits,
-                triton.cdiv(n_blocks, n_splits) * tiles.block_n,
+                cdiv(n_blocks, n_splits) * tiles.block_n,
                 *(descriptor(tensor, tiles.block_n) for tensor in (k, v)),
                 *q.stride(), *k.stride(), *v.stride(),
                 HEAD_DIM=head_dim,
@@ -228,8 +228,8 @@ def merge(
             merge_kernel[(lse.numel(),)](
                 o_part, lse_part, written, lse, heads, seq_q, n_splits, *written.stride(),
                 HEAD_DIM=head_dim,
-                BLOCK_S=triton.next_power_of_2(n_splits),
-                BLOCK_D=triton.next_power_of_2(head_dim),
+                BLOCK_S=next_power_of_two(n_splits),
+                BLOCK_D=next_power_of_two(head_dim),
                 num_warps=4,
             )
     return finish_output(written, o, dtype), lse

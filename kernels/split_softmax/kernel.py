@@ -27,6 +27,7 @@ from kernels.algorithm import Launch
 from kernels.checks import MAX_NUMEL, check_power_of_two, check_tensor
 from kernels.inputs import MAX_SPLITS
 from kernels.rows import caches, launch_rows
+from kernels.tiles import next_power_of_two
 
 POLLS = 10_000  # some milliseconds: long beside a part, short beside a user's patience
 
@@ -171,7 +172,7 @@ def launch(
         path="split",
         interpreted=INTERPRETED,
         constants={
-            "BLOCK_S": triton.next_power_of_2(max(n_splits, 1)),
+            "BLOCK_S": next_power_of_two(max(n_splits, 1)),
             "POLLS": polls,
             "SCATTERED": scattered,
             **caches(load_cache, store_cache),

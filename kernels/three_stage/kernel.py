@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import torch
-import triton
 
 from kernels.algorithm import Launch
 from kernels.checks import check_attention, check_schedule
@@ -20,7 +19,7 @@ from kernels.matmul.kernel import INTERPRETED, product
 from kernels.online_softmax.kernel import launch as online_softmax
 from kernels.single_softmax.kernel import launch as single_softmax
 from kernels.three_stage import LONGEST_SINGLE, WIDEST
-from kernels.tiles import Tiles, padded
+from kernels.tiles import Tiles, next_power_of_two, padded
 
 ONLINE_BLOCK = 4096
 
@@ -46,7 +45,7 @@ def softmax_rows(s: torch.Tensor) -> torch.Tensor:
     """Return the softmax of every row of s [n_rows, n_cols]: in one block where a row fits."""
     n_cols = s.shape[1]
     if n_cols <= LONGEST_SINGLE:
-        block = max(1, triton.next_power_of_2(n_cols))
+        block = max(1, next_power_of_two(n_cols))
         num_warps = min(16, max(4, block // 512))
         return single_softmax(s, block=block, num_warps=num_warps).outputs["y"]
     return online_softmax(s, block=ONLINE_BLOCK, num_warps=8).outputs["y"]
