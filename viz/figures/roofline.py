@@ -121,20 +121,23 @@ def _names(words: tuple, ceilings: Ceilings, across: tuple, ridge: float) -> lis
     paper = {"xref": "paper", "yref": "paper"}
     left, right = across
     stop = right if math.isnan(ridge) else min(right, math.log10(ridge))
-    # Nothing lies above the roof: a name there hides no point, where there is room for it.
-    is_above = stop - left > 0.5 * (right - left)
-    middle = 10 ** (left + (0.62 if is_above else 0.12) * (stop - left))
-    side = {"xanchor": "right", "yanchor": "bottom", "xshift": -10, "yshift": 2}
-    if not is_above:
-        side = {"xanchor": "left", "yanchor": "top", "xshift": 14, "yshift": -2}
+    # Nothing lies above the roof, so a name there hides no point: beside the slope where there is
+    # room, or else over the ridge.
+    if stop - left > 0.5 * (right - left):
+        at, side = left + 0.62 * (stop - left), {"xanchor": "right", "xshift": -10, "yshift": 2}
+        height = ceilings.bound(10**at)
+    else:
+        at, side = left, {"xanchor": "left", "xshift": 2, "yshift": 1}
+        height = ceilings.tflop_per_s
     corner = {"xanchor": "left", "yanchor": "bottom", "xshift": -40, "yshift": 6}
     places = [
         base.label("TFLOP/s", 0, 1, **corner, **paper),
         base.label(axis, 0.5, 0, yanchor="top", yshift=-22, font=font, **paper),
         base.label(
             copy,
-            math.log10(middle),
-            math.log10(ceilings.bound(middle)),
+            at,
+            math.log10(height),
+            yanchor="bottom",
             font=font,
             **side,
         ),
