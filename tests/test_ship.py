@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -90,6 +91,37 @@ def test_space_front_matter_is_complete():
 def test_readme_shows_the_two_commands_first():
     body = read("README.md").split("---\n", 2)[2]
     assert re.search(r"# Blockwise\n\n```\nmake run .*\nmake test .*\n```", body)
+
+
+def test_readmes_figures_are_those_of_the_recorded_runs():
+    """Every cell of both tables, from the files: bytes or operations over the median."""
+    folder = ROOT / "benchmarks" / "recorded"
+    names = {
+        "Blockwise": "ours", "torch eager": "torch", "torch.compile": "compile", "copy": "copy",
+        "SDPA flash": "sdpa_flash", "SDPA cuDNN": "sdpa_cudnn", "SDPA efficient": "sdpa_efficient",
+    }  # fmt: skip
+
+    def rate(pattern: str, who: str, value: str, quantity: str, unit: float) -> str:
+        (file,) = folder.glob(f"sweep-nvidia-h200-2026-11-30-{pattern}.json")
+        wanted = names[who], int(value.replace(",", ""))
+        points = json.loads(file.read_text("utf-8"))["points"]
+        (point,) = (p for p in points if (p["provider"], p["value"]) == wanted)
+        return f"{point[quantity] / point['median_ms'] / unit:,.0f}"
+
+    lines = [line for line in read("README.md").splitlines() if line.startswith("| ")]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    first = next(k for k, row in enumerate(rows) if row[0].startswith("softmax, GB/s"))
+    lengths, second = rows[first][1:], first + 5
+    for who, *cells in rows[first + 1 : second]:
+        sweep = "softmax-n-cols-256-1048576-9-bfloat16"
+        assert cells == [rate(sweep, who, n, "n_bytes", 1e6) for n in lengths]
+    providers = rows[second][1:]
+    assert len(lengths) == 7 and len(providers) == 4
+    for what, *cells in rows[second + 1 : second + 9]:
+        way, head_dim, mask = re.fullmatch(r"(\w+), head_dim (\d+)(, causal)?", what).groups()
+        sweep = "attention" if way == "forward" else "attention-backward"
+        sweep += f"-seq-512-16384-6-bfloat16-*-b4-h16-d{head_dim}-{'causal' if mask else 'none'}"
+        assert cells == [rate(sweep, who, "16384", "flops", 1e9) for who in providers]
 
 
 def test_readme_links_to_files_that_exist():
