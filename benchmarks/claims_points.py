@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from benchmarks.sweep import COPY
+from benchmarks.ceiling import COPY
 from benchmarks.sweep_results import SweepPoint, SweepRun
 
 NOTHING = "–"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from benchmarks.ceiling import COPY
 from benchmarks.claims_points import NOTHING, cell, digits, is_faster, needed, timed, verdict
 from benchmarks.claims_results import Finding
 from benchmarks.operations import NAMES
-from benchmarks.sweep import COPY
 from benchmarks.sweep_results import SweepPoint, SweepRun
 
 At = dict[tuple[str, int], SweepPoint]

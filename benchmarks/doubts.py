@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from benchmarks.sweep import COPY
+from benchmarks.ceiling import COPY
 from benchmarks.sweep_results import SweepPoint
 
 # A clock so far below its highest says that a GPU got hot, or its power ran out, on the way.

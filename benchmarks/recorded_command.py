@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks import recorded, sweep_tables
+from benchmarks.ceiling import COPY
 from benchmarks.operations import NAMES
-from benchmarks.sweep import COPY
 from benchmarks.sweep_results import SweepCase, SweepRun
 
 ROW = "{:<10} {:<24} {:<11} {:<16} {}"

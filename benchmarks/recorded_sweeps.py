@@ -14,10 +14,11 @@ from dataclasses import asdict, fields
 from functools import cache
 
 from benchmarks import sweep_choice
+from benchmarks.ceiling import COPY
 from benchmarks.gpu_state import SLOWED
 from benchmarks.operations import OPERATIONS, fields_of
 from benchmarks.recorded_fields import Damaged, matching, names, number, one_of, rows, whole, word
-from benchmarks.sweep import COPY, point_case
+from benchmarks.sweep import point_case
 from benchmarks.sweep_results import LandscapeCase, SweepCase, SweepPoint
 from kernels.errors import InputError
 from kernels.inputs import Case

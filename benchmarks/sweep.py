@@ -9,15 +9,15 @@ goes on. It ends when its values or its seconds do.
 
 from __future__ import annotations
 
-import importlib
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
 from benchmarks import references, timing
 from benchmarks.ahead import compile_ahead, cores
+from benchmarks.ceiling import copies, fastest_copy
 from benchmarks.device import probe
 from benchmarks.failures import classify, clean
 from benchmarks.gpu_state import gpu_state, limits_here
@@ -37,7 +37,6 @@ ENOUGH_BYTES = 2**29  # of traffic, where rows are not told: several times an L2
 MOST_ROWS = 2**22
 SECONDS_A_POINT = 1.0  # of all providers at a value together
 SECONDS_A_SETTING = 0.25  # of a landscape, which has a hundred
-COPY = "copy"
 
 
 def rows_for(operation: str, case: Case) -> int:
@@ -123,7 +122,7 @@ def _points(sweep: SweepCase, value: int) -> Iterator[SweepPoint]:
             else:
                 ready.append(found)
         exact = None
-        yield from timed([*ready, *_copies(sweep.operation, blank)], sweep.is_hot)
+        yield from timed([*ready, *copies(sweep.operation, blank)], sweep.is_hot)
     except torch.OutOfMemoryError:  # the estimate was too low: this value ends, not the sweep
         for provider in waiting:
             yield replace(blank, provider=provider, reason="no_memory")
@@ -180,7 +179,7 @@ def timed(
     with quiet():
         times = timing.in_turns([call.run for _, call in ready], seconds=seconds, is_hot=is_hot)
         state = gpu_state()
-        for (point, call), found in _fastest_copy(zip(ready, times, strict=True)):
+        for (point, call), found in fastest_copy(zip(ready, times, strict=True)):
             if not found.p20_ms > 0:  # no rate can be told of a time of 0
                 yield replace(point, reason="too_fast")
                 continue
@@ -197,18 +196,6 @@ def timed(
             )
 
 
-def _fastest_copy(pairs: Iterable[tuple]) -> Iterator[tuple]:
-    """Yield ((point, call), time) of all but the copies, then of the copy that took least."""
-    copies = []
-    for pair in pairs:
-        if pair[0][0].provider == COPY:
-            copies.append(pair)
-        else:
-            yield pair
-    if copies:
-        yield min(copies, key=lambda pair: pair[1].median_ms)
-
-
 def _short(call: Call) -> dict[str, float | None]:
     """Return how long a short call takes without the host, and for who waits for it."""
     import torch
@@ -219,37 +206,6 @@ def _short(call: Call) -> dict[str, float | None]:
         torch.cuda.synchronize()
         graph_us = None
     return {"graph_us": graph_us, "wall_us": timing.wall(call.run)}
-
-
-def _copies(operation: str, blank: SweepPoint) -> list[tuple[SweepPoint, Call]]:
-    """Return the points of the copies, and their calls."""
-    point = replace(blank, provider=COPY, flops=0)
-    calls = copy_calls(blank.n_bytes, OPERATIONS[operation].reads)
-    return [(point, call) for call in calls]
-
-
-COPY_WAYS = ((512, ""), (512, "evict_first"), (4096, ""))  # each is the fastest at some size
-STEP = 16  # elements: what is no multiple of it would not be read sixteen bytes at a time
-
-
-def copy_calls(n_bytes: int, reads: int, where: str = "cuda") -> list[Call]:
-    """Return ways to move ``n_bytes`` and compute nothing, ``reads`` bytes read for each written.
-
-    A few bytes more where that is no multiple. The driver's copy is one where it does the same; it
-    is not the fastest below some tens of megabytes.
-    """
-    import torch
-
-    launch = importlib.import_module("kernels.copy.kernel").launch
-    n = STEP * math.ceil(n_bytes / (4 * STEP * (reads + 1)))
-    settings = {"dtype": torch.int32, "device": where}
-    source = torch.randint(2**31 - 1, (reads, n), **settings)
-    target = torch.empty(n, **settings)
-    calls = [
-        Call(partial(launch, source, target, block=block, eviction=eviction))
-        for block, eviction in COPY_WAYS
-    ]
-    return [*calls, Call(lambda: target.copy_(source[0]))] if reads == 1 else calls
 
 
 def resources(compiled: object | None) -> dict[str, int | None]:
@@ -285,7 +241,7 @@ def landscape(case: LandscapeCase) -> Iterator[Progress | SweepPoint]:
         yield replace(blank, settings=dict(each.settings), reason="unfit", message=each.reason)
     tensors = references.tensors_for(entry, case.sizes)
     exact = references.exact(entry, case.sizes, tensors)
-    yield from timed(_copies(case.operation, blank))
+    yield from timed(copies(case.operation, blank))
     makings = [partial(own_settings, entry, case.sizes, tensors, each.settings) for each in kept]
     at_once = 2 * cores()  # few enough to stop between them, and to see the first ones soon
     for number, config in enumerate(kept):

@@ -8,9 +8,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 
+from benchmarks.ceiling import COPY
 from benchmarks.doubts import doubts_of
 from benchmarks.operations import NAMES, OPERATIONS
-from benchmarks.sweep import COPY
 from benchmarks.sweep_results import SHORT_US, LandscapeCase, SweepCase, SweepPoint, SweepRun
 
 REASONS = {

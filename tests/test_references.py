@@ -10,7 +10,8 @@ import torch
 
 from tests.test_kernels import ON_GPU  # isort: split
 
-from benchmarks import own_providers, providers, references, sweep
+from benchmarks import own_providers, providers, references
+from benchmarks.ceiling import copy_calls
 from benchmarks.operations import OPERATIONS
 from benchmarks.own_providers import own_settings
 from benchmarks.tune import _steps
@@ -183,7 +184,7 @@ def test_copies_move_as_many_bytes_as_asked_and_all_of_them(monkeypatch, n_bytes
     monkeypatch.setattr(
         torch, "randint", lambda *a, **kw: drawn.append(randint(*a, **kw)) or drawn[0]
     )
-    calls = sweep.copy_calls(n_bytes, reads, WHERE)
+    calls = copy_calls(n_bytes, reads, WHERE)
     (source,) = drawn
     wanted = source[0].clone()
     for more in source[1:]:

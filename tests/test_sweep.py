@@ -209,7 +209,7 @@ def test_memory_that_runs_out_ends_a_value_and_not_the_sweep(monkeypatch, where)
     monkeypatch.setattr("benchmarks.sweep.references.tensors_for", lambda *_: {})
     monkeypatch.setattr("benchmarks.sweep.references.exact", lambda *_: ())
     monkeypatch.setattr("benchmarks.sweep._ready", lambda entry, case, point, *_: (point, None))
-    monkeypatch.setattr("benchmarks.sweep.copy_calls", lambda *_: [None])
+    monkeypatch.setattr("benchmarks.sweep.copies", lambda *_: [])
     monkeypatch.setattr(f"benchmarks.sweep.{where}", full)
     case = SweepCase("softmax", "n_cols", (64, 128), Case(), ("ours", "torch"))
     points = [one for one in sweep.sweep(case) if isinstance(one, SweepPoint)]
@@ -254,7 +254,7 @@ def test_settings_are_compiled_in_groups_each_before_its_first_is_timed(monkeypa
     monkeypatch.setattr(sweep, "_start", lambda: 0.0)
     monkeypatch.setattr(sweep.time, "monotonic", lambda: next(times))  # a second a setting
     monkeypatch.setattr(sweep, "limits_here", lambda: tuning.Limits(232_448))
-    monkeypatch.setattr(sweep, "copy_calls", lambda *_: [None])
+    monkeypatch.setattr(sweep, "copies", lambda *_: [])
     monkeypatch.setattr(sweep.references, "tensors_for", lambda *_: {})
     monkeypatch.setattr(sweep.references, "exact", lambda *_: ())
     monkeypatch.setattr(sweep, "own_settings", lambda *_: log.append("compiled"))

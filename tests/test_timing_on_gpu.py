@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from benchmarks import timing
-from benchmarks.sweep import COPY, sweep
+from benchmarks.ceiling import COPY
+from benchmarks.sweep import sweep
 from benchmarks.sweep_choice import choose_sweep
 from benchmarks.sweep_results import SweepPoint
 
