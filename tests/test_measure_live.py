@@ -83,6 +83,11 @@ def test_the_time_that_is_left_is_told_and_when_it_is_over(monkeypatch):
     assert clock.left(stage(1)) == {"most": 300}
     now[0] += 20
     assert clock.left(stage(2)) == {"about": 20}
+    # It runs down while a size is measured, and waits at those that follow.
+    four = Progress("sweep", {"n": 2, "of": 4, "axis": "n_cols", "value": 256})
+    for passed, left in ((0, 60), (5, 55), (10, 45), (40, 40)):
+        now[0] += passed
+        assert clock.left(four) == {"about": left}
     over = Progress("sweep_over", {"n": 1, "of": 2})
     *_, last = live.measure(FakeWorker(*POINTS[:4], over, device=GPU), values(), [], {}, KEPT, "en")
     assert "The time is up: 1 of 2" in words(last.shown["note"]) and not last.running

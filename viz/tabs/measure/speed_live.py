@@ -104,19 +104,26 @@ class Clock:
 
     def __init__(self, budget_s: float) -> None:
         self.budget_s, self.began, self.first_n = budget_s, None, 0
+        self.n, self.at = 0, 0.0  # the size that is measured, and since when
 
     def left(self, item: Progress) -> dict:
-        """Return the seconds left, as long as all that is left takes as long as what is done."""
+        """Return the seconds left, as long as each that is left takes as long as one that is done.
+
+        They run down while one is measured, and wait where it takes longer than that.
+        """
         if item.stage not in ("sweep", "landscape"):
             return {}
         n, now = item.details["n"], time.monotonic()
         if self.began is None:
             self.began, self.first_n = now, n
-        done, rest = n - self.first_n, item.details["of"] - n + 1
+        if n != self.n:
+            self.n, self.at = n, now
+        done, after = n - self.first_n, item.details["of"] - n
         if not done:
             return {"most": round(self.budget_s)}
+        each = (self.at - self.began) / done
         most = max(0.0, self.budget_s - (now - self.began))
-        return {"about": round(min(most, rest * (now - self.began) / done))}
+        return {"about": round(min(most, after * each + max(0.0, each - (now - self.at))))}
 
 
 def progress(item: Progress, left: dict, language: str) -> list:
