@@ -398,6 +398,17 @@ def test_a_remark_has_a_cause_that_the_points_show(shares, paths, said):
         assert drops[0]["y"] == [pytest.approx(6000 * shares[value]), 0]  # 6 GB in 1 ms
 
 
+def test_a_fall_where_registers_spill_is_told_so():
+    run = curve({256: 0.95, 1024: 0.9, 4096: 0.3}, dict.fromkeys((256, 1024, 4096), "single"))
+    spills = {256: 0, 1024: 0, 4096: 222}
+    own = [replace(p, spills=spills[p.value]) if p.provider == "ours" else p for p in run.points]
+    notes = drawn(replace(run, points=tuple(own)))["layout"]["annotations"]
+    said = " ".join(note["text"].replace("<br>", " ") for note in notes)
+    assert "from N = 4096 on, registers spill: 888 B a thread" in said  # Triton counts words
+    notes = drawn(run)["layout"]["annotations"]
+    assert not [note for note in notes if "spill" in note["text"]]
+
+
 # Recorded runs, hot caches, and controls that set others.
 
 L4 = replace(GPU, name="NVIDIA L4", capability=(8, 9))

@@ -6,14 +6,14 @@ import math
 from itertools import groupby
 
 from benchmarks.operations import OPERATIONS
-from benchmarks.sweep_results import SweepRun
+from benchmarks.sweep_results import SweepPoint, SweepRun
 from kernels.inputs import ITEMSIZE
 from viz.figures.measure import STUDIED
 from viz.figures.path_strip import Stretch
 from viz.figures.remark import Remark
 from viz.locales import text
 from viz.tabs.measure.speed_lines import Shown, has_time, seen, share, table_of, values_of
-from viz.tabs.measure.speed_told import axis_name
+from viz.tabs.measure.speed_told import axis_name, spilled
 
 FALL = 0.15  # of the copy's speed: a line that falls further is worth a word
 ALIGNED = 16  # bytes that a thread can read at once, where they start at a multiple of it
@@ -49,7 +49,8 @@ def surprise(run: SweepRun, shown: Shown, language: str) -> Remark | None:
     """Return what to say of where our line falls most against its neighbours; mostly nothing.
 
     The cause is read from the sizes and the points, never guessed: rows that do not start at
-    multiples of 16 bytes, or a path that changes there. A fall without such a cause has no remark.
+    multiples of 16 bytes, registers that spill from there on, or a path that changes. A fall
+    without such a cause has no remark.
     """
     if STUDIED not in shown.providers:
         return None
@@ -60,10 +61,10 @@ def surprise(run: SweepRun, shown: Shown, language: str) -> Remark | None:
     for k, value in enumerate(own):
         words = _odd(run, own, k, language)
         beside = [shares[n] for n in (k - 1, k + 1) if 0 <= n < len(own)]
-        path = points[STUDIED, value].path
-        if not words and path and k and path != points[STUDIED, own[k - 1]].path:
-            beside, axis = [shares[k - 1]], axis_name(run.case)
-            words = text(language, "measure.remark.path", axis=axis, value=value, path=path)
+        if not words and k:
+            beside = beside[:1]
+            here, before = points[STUDIED, value], points[STUDIED, own[k - 1]]
+            words = _change(here, before, axis_name(run.case), language)
         fall = min(beside, default=math.nan) - shares[k]
         if words and fall > FALL:
             falls.append((fall, value, words))
@@ -74,6 +75,17 @@ def surprise(run: SweepRun, shown: Shown, language: str) -> Remark | None:
     if math.isnan(height):
         return None
     return Remark(value, height, words.replace("\n", "<br>"))
+
+
+def _change(here: SweepPoint, before: SweepPoint, axis: str, language: str) -> str:
+    """Return the sentence of what is other than at the size before, and makes a line fall."""
+    if here.spills and before.spills == 0:
+        told = spilled(here)
+        return text(language, "measure.remark.spills", axis=axis, value=here.value, bytes=told)
+    if here.path and here.path != before.path:
+        path = here.path
+        return text(language, "measure.remark.path", axis=axis, value=here.value, path=path)
+    return ""
 
 
 def _odd(run: SweepRun, own: list[int], k: int, language: str) -> str:
