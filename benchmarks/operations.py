@@ -28,8 +28,8 @@ class Operation:
     providers   keys in the order of the legend: ours first, by path, then torch's and others'
     axes        the sizes that a sweep can vary; "seq" is seq_q and seq_k together
     is_backward whether the providers compute gradients
-    reads       bytes read for each one written, about: of keys and values there are many for each
-                output of one query
+    reads       bytes that the copy reads for each one it writes: as the operation does where its
+                bytes decide how fast it is; of keys and values for one query there are many more
     """
 
     name: str

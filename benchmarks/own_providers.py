@@ -15,7 +15,7 @@ from benchmarks.operations import CACHES
 from kernels import ALGORITHMS
 from kernels.algorithm import Algorithm
 from kernels.inputs import Case
-from kernels.schedules import matmul_schedule
+from kernels.schedules import decode_schedule, matmul_schedule
 from kernels.softmax.paths import BACKWARD_PATHS, PATHS, Plan, plan, plan_backward
 from kernels.tile_inputs import tiles_of
 from kernels.tiles import Tiles
@@ -93,8 +93,8 @@ def _softmax(provider: str, case: Case, tensors: Tensors) -> Call:
     return _planned(plan(*x.shape, x.element_size(), _capability(x), path), PATHS, [x], "y")
 
 
-# The longest row that one program is asked to hold; longer ones take minutes to compile and spill.
-# Several rows a program are one from 2,048 columns on, and the same as a single one.
+# The longest row that one program is asked to hold; longer ones spill, and take minutes to compile:
+# for a path of several rows sooner.
 LONGEST = {"rows": 16_384, "single": 131_072}
 
 
@@ -180,8 +180,11 @@ MAX_SCORES = 2**33  # S and P of three stages, 2 or 4 bytes each
 def _decode(provider: str, case: Case, tensors: Tensors) -> Call:
     if provider == "flash":
         return _attention(provider, case, tensors)
-    tiles = replace(tiles_of(ALGORITHMS["split_kv"], case), block_n=64)
-    return _launch_tiles("split_kv", tensors, tiles, {})
+    q = tensors["q"]
+    limit = limits_here().shared_bytes if q.is_cuda else None
+    block_n, options = decode_schedule(case.head_dim, q.element_size(), limit)
+    tiles = replace(tiles_of(ALGORITHMS["split_kv"], case), block_n=block_n)
+    return _launch_tiles("split_kv", tensors, tiles, options)
 
 
 def _attention_backward(provider: str, case: Case, tensors: Tensors) -> Call:

@@ -122,7 +122,10 @@ def _points(sweep: SweepCase, value: int) -> Iterator[SweepPoint]:
             else:
                 ready.append(found)
         exact = None
-        yield from timed([*ready, *copies(sweep.operation, blank)], sweep.is_hot)
+        for point in timed([*ready, *copies(sweep.operation, blank)], sweep.is_hot):
+            if point.provider in waiting:
+                waiting.remove(point.provider)
+            yield point
     except torch.OutOfMemoryError:  # the estimate was too low: this value ends, not the sweep
         for provider in waiting:
             yield replace(blank, provider=provider, reason="no_memory")
@@ -241,7 +244,10 @@ def landscape(case: LandscapeCase) -> Iterator[Progress | SweepPoint]:
         yield replace(blank, settings=dict(each.settings), reason="unfit", message=each.reason)
     tensors = references.tensors_for(entry, case.sizes)
     exact = references.exact(entry, case.sizes, tensors)
-    yield from timed(copies(case.operation, blank))
+    try:
+        yield from timed(copies(case.operation, blank))
+    except torch.OutOfMemoryError:  # there is no ceiling then; settings can be compared without
+        torch.cuda.empty_cache()
     makings = [partial(own_settings, entry, case.sizes, tensors, each.settings) for each in kept]
     at_once = 2 * cores()  # few enough to stop between them, and to see the first ones soon
     for number, config in enumerate(kept):

@@ -1,11 +1,13 @@
 """Which tiles and how many warps a kernel takes unless told: tables, with what they were chosen by.
 
-All were measured on an H200. Where a program may use less shared memory than there, attention takes
-fewer stages and then shorter blocks, so that it runs; what would be fastest is not known.
+All were chosen on an H200, over lengths, head sizes and masks: at one size another may be a little
+faster. Where a program may use less shared memory than there, attention takes fewer stages and then
+shorter blocks, so that it runs; what would be fastest there is not known.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from kernels.tiles import Tiles, padded
@@ -20,8 +22,8 @@ ATTENTION: Mapping[tuple[str, int], Mapping[int, Blocks]] = {
     ("backward", 2): {64: (128, 64, 4, 2), 128: (64, 64, 4, 2), 256: (64, 32, 4, 1)},
     ("backward", 4): {64: (32, 32, 4, 1), 128: (32, 32, 4, 1), 256: (16, 16, 4, 1)},
 }
-# What the compiler adds to the tiles: barriers and scratch, about a kilobyte as it was measured.
-OVERHEAD_BYTES = 2048
+# What the compiler adds to the tiles: barriers and scratch, up to this as it was recorded.
+OVERHEAD_BYTES = 2560
 SMALLEST = 16  # the least that tensor cores take
 
 # A matrix product: (BLOCK_M, BLOCK_N, BLOCK_K, num_warps, num_stages) by the bytes of an element,
@@ -38,13 +40,14 @@ def attention_shared_bytes(
 ) -> int:
     """Return how many bytes of shared memory the tiles of attention take, for heads of ``width``.
 
-    In the forward q stays, k and v stream; in the backward k and v stay while q and do stream, and
-    the reverse.
+    In the forward q stays, k and v stream. The backward has a kernel for dk and dv, where k and v
+    stay while q and do stream, and one for dq, where it is the reverse: the larger counts.
     """
     if which == "forward":
         rows = block_m + 2 * block_n * num_stages
     else:
-        rows = 2 * max(block_m, block_n) + 2 * min(block_m, block_n) * num_stages
+        stays, streams = min(block_m, block_n), max(block_m, block_n)
+        rows = max(2 * stays + 2 * streams * num_stages, 2 * streams + 2 * stays * num_stages)
     return rows * width * itemsize
 
 
@@ -80,6 +83,23 @@ def attention_schedule(
         else:
             block_m //= 2
     return Tiles(block_m, block_n), {"num_warps": num_warps, "num_stages": num_stages}
+
+
+DECODE: tuple[int, int, int] = (64, 4, 3)  # BLOCK_N, num_warps, num_stages, 16 rows of queries
+
+
+def decode_schedule(
+    head_dim: int, itemsize: int, shared_bytes: int | None = None
+) -> tuple[int, dict[str, int]]:
+    """Return BLOCK_N and the options of split-KV attention: fewer stages where they do not fit."""
+    block_n, num_warps, num_stages = DECODE
+    limit = math.inf if shared_bytes is None else shared_bytes - OVERHEAD_BYTES
+    while num_stages > 1 and (
+        attention_shared_bytes("forward", 16, block_n, num_stages, padded(head_dim), itemsize)
+        > limit
+    ):
+        num_stages -= 1
+    return block_n, {"num_warps": num_warps, "num_stages": num_stages}
 
 
 def matmul_schedule(

@@ -376,9 +376,16 @@ def test_c22_shows_both_lies(hot, first_s, said):
     assert finding.verdict == said
     assert finding.figures["hot_high"] == digits(100 / hot)
     assert finding.figures["first_low"] == digits(first_s * 1e4)
-    # 4096 rows of 2048, read and written, 2 bytes each: 33.6 MB in 80 µs.
-    assert finding.figures["copy"] == "419"
-    assert finding.figures["over"] == ("3" if hot == 50.0 else "0") and len(finding.rows) == 12
+    # Hot in 50 µs, the copy in 80, cold in 100: all twelve are over it, and none was before.
+    assert finding.figures["over"] == ("12" if hot == 50.0 else "0") and len(finding.rows) == 12
+
+
+def test_c22_counts_no_call_over_the_copy_that_is_so_when_cold():
+    cold_case, hot_case = CLAIMS["C22"].cases
+    us = {"copy": 80.0, "ours": 70.0, "torch": 100.0, "compile": 100.0}
+    cold = sweep_run(cold_case, lambda who, _: us[who])
+    finding = judged("C22", cold, sweep_run(hot_case, lambda *_: 50.0))
+    assert finding.figures["over"] == "8"
 
 
 # Which runs are judged.

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.schedules import attention_schedule, attention_shared_bytes, matmul_schedule
+from kernels.schedules import (
+    OVERHEAD_BYTES,
+    attention_schedule,
+    attention_shared_bytes,
+    decode_schedule,
+    matmul_schedule,
+)
 from kernels.tiles import padded
 
 H200, A100, ADA, TURING = 232_448, 166_912, 101_376, 65_536  # bytes a program may use
@@ -28,6 +37,26 @@ def test_attention_fits_the_shared_memory_that_there_is(which, itemsize, head_di
     assert min(tiles.block_m, tiles.block_n) >= 16
 
 
+RECORDED = Path(__file__).parent.parent / "benchmarks" / "recorded"
+
+
+@pytest.mark.parametrize("which", ["forward", "backward"])
+def test_recorded_kernels_took_no_more_shared_memory_than_is_counted(which):
+    name = "attention-backward" if which == "backward" else "attention"
+    held = 0
+    for file in RECORDED.glob(f"*-{name}-[0-9s]*.json"):
+        run = json.loads(file.read_text("utf-8"))
+        for point in run["points"]:
+            if point["provider"] != "ours" or "shared_bytes" not in point:
+                continue
+            blocks = (point["settings"][key] for key in ("block_m", "block", "num_stages"))
+            width = padded(run["case"]["sizes"]["head_dim"])
+            counted = attention_shared_bytes(which, *blocks, width, 2)
+            assert point["shared_bytes"] <= counted + OVERHEAD_BYTES, (file.name, point["settings"])
+            held += 1
+    assert held > 90
+
+
 @pytest.mark.parametrize(
     ("limit", "block_m", "block_n", "stages"),
     [
@@ -41,6 +70,19 @@ def test_stages_go_first_and_then_the_longer_block(limit, block_m, block_n, stag
     tiles, options = attention_schedule("forward", 4096, 4096, 256, 2, limit)
     found = tiles.block_m, tiles.block_n, options["num_stages"]
     assert found == (block_m, block_n, stages)
+
+
+@pytest.mark.parametrize(
+    ("head_dim", "itemsize", "limit", "stages"),
+    [
+        (128, 2, H200, 3), (128, 2, None, 3),
+        (128, 2, ADA, 2),  # (16 + 2 x 64 x 3) rows of 256 bytes: 102,400
+        (256, 2, ADA, 1), (64, 4, ADA, 2), (256, 4, ADA, 1),
+    ],
+)  # fmt: skip
+def test_decoding_takes_fewer_stages_where_they_do_not_fit(head_dim, itemsize, limit, stages):
+    block_n, options = decode_schedule(head_dim, itemsize, limit)
+    assert (block_n, options["num_stages"]) == (64, stages)
 
 
 @pytest.mark.parametrize(

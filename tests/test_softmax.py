@@ -107,6 +107,24 @@ def test_a_path_that_is_told_is_taken_and_right(path, dtype):
         assert near(along(x, path), exact(x), dtype)
 
 
+@pytest.mark.parametrize(
+    ("n_cols", "block"),
+    # Half of the next power of two; at least 128, at most 1,024, and 16,384 in long rows.
+    [(1, 128), (256, 128), (781, 512), (4096, 1024), (5001, 4096), (8192, 4096), (98_304, 16_384)],
+)
+def test_a_path_of_blocks_that_is_told_gets_several(n_cols, block):
+    for told in (
+        plan(4096, n_cols, 4, H200, "online"),
+        plan_backward(9, n_cols, 4, H200, "blocks"),
+    ):
+        assert told.settings["block"] == block and (block < n_cols or n_cols <= 128)
+
+
+@pytest.mark.parametrize(("n_cols", "block"), [(50_256, 16_384), (50_257, 8192), (50_264, 8192)])
+def test_rows_that_are_no_multiple_of_16_take_other_blocks(n_cols, block):
+    assert plan(4096, n_cols, 2, H200).settings["block"] == block
+
+
 def test_the_path_that_the_table_plans_is_the_path_that_ran():
     for n_rows, n_cols in ((3, 1), (3, 100), (3, 700), (130, 5), (2, 1500)):
         x = random(n_rows, n_cols)

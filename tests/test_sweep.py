@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -216,6 +217,28 @@ def test_memory_that_runs_out_ends_a_value_and_not_the_sweep(monkeypatch, where)
     wanted = [(64, "ours"), (64, "torch"), (128, "ours"), (128, "torch")]
     assert [(point.value, point.provider) for point in points] == wanted
     assert {point.reason for point in points} == {"no_memory"}
+
+
+def test_what_was_timed_before_memory_ran_out_has_one_point(monkeypatch):
+    def some(ready, _):
+        yield replace(ready[0][0], median_ms=1.0)
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (10**12, 10**12))
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    monkeypatch.setattr(sweep, "_start", lambda: 0.0)
+    monkeypatch.setattr(sweep.time, "monotonic", lambda: 1.0)
+    monkeypatch.setattr(sweep.references, "tensors_for", lambda *_: {})
+    monkeypatch.setattr(sweep.references, "exact", lambda *_: ())
+    monkeypatch.setattr(sweep, "_ready", lambda entry, case, point, *_: (point, None))
+    monkeypatch.setattr(sweep, "copies", lambda *_: [])
+    monkeypatch.setattr(sweep, "timed", some)
+    case = SweepCase("softmax", "n_cols", (64,), Case(), ("ours", "torch"))
+    points = [one for one in sweep.sweep(case) if isinstance(one, SweepPoint)]
+    assert [(point.provider, point.reason) for point in points] == [
+        ("ours", ""),
+        ("torch", "no_memory"),
+    ]
 
 
 def test_a_call_below_the_clocks_resolution_is_said_to_be_so(cuda, monkeypatch):

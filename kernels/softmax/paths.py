@@ -32,6 +32,9 @@ DAY = "2026-11-30"
 # Fewer rows than this leave multiprocessors of a large GPU idle where one program takes a row.
 FEW_ROWS = 128
 LONGEST = 2**63
+SMALLEST_BLOCK = 128
+# Columns: the compiler reads sixteen bytes at a time where rows start at multiples of so many.
+STEP = 16
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Line:
 
     settings    options of the kernel's ``launch``; ``tile`` stands for rows x columns of a program
     measured    path -> GB/s at ``at`` columns, the fastest settings of each
-    unaligned   other settings where rows do not start at multiples of 16 bytes
+    unaligned   other settings where rows do not start at multiples of 16 elements
     """
 
     up_to: int
@@ -173,7 +176,8 @@ BACKWARD: Mapping[int, tuple[Line, ...]] = {
 }
 
 # What a path takes where it was told and the table would not have chosen it, in rows of up to 4096
-# columns and in longer ones. A single backward is called rows from two rows a program on.
+# columns and in longer ones: a path of blocks gets several. A single backward is called rows from
+# two rows a program on.
 TOLD_SHORT = {
     "rows": SHORT,
     "single": _warps(4),
@@ -187,7 +191,7 @@ TOLD_LONG = {
     "split": _block(4096, 4),
 }
 PAIR = {"rows": 2, "num_warps": 8}
-BACKWARD_TOLD_SHORT = {"rows": PAIR, "single": _warps(4), "blocks": _block(16_384, 32)}
+BACKWARD_TOLD_SHORT = {"rows": PAIR, "single": _warps(4), "blocks": _block(1024, 4)}
 BACKWARD_TOLD_LONG = {"rows": PAIR, "single": _warps(32), "blocks": _block(16_384, 32)}
 
 
@@ -238,16 +242,20 @@ def _plan(
     line = next(line for line in lines if n_cols <= line.up_to)
     if path not in (None, line.path):
         reason = f"The path was told; {_reason(line, itemsize, capability, 'the table says')}"
-        return Plan(path, _settings(told[path], n_cols), reason)
+        settings = _settings(told[path], n_cols)
+        if "block" in settings:
+            half = next_power_of_two(n_cols) // 2
+            settings["block"] = min(settings["block"], max(SMALLEST_BLOCK, half))
+        return Plan(path, settings, reason)
     settings = line.settings
-    if line.unaligned and n_cols * itemsize % 16:
+    if line.unaligned and n_cols % STEP:
         settings = line.unaligned
     reason = _reason(line, itemsize, capability)
     return Plan(line.path, _settings(settings, n_cols), reason, line.measured, line.at)
 
 
 def _settings(settings: Mapping[str, int], n_cols: int) -> dict[str, int]:
-    """Return options of a launch: a tile becomes the rows that fill it, blocks no more than fit."""
+    """Return options of a launch: a tile becomes the rows that fill it."""
     options = dict(settings)
     if "tile" in options:
         options["rows"] = max(1, options.pop("tile") // next_power_of_two(n_cols))

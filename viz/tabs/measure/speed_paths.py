@@ -7,7 +7,6 @@ from itertools import groupby
 
 from benchmarks.operations import OPERATIONS
 from benchmarks.sweep_results import SweepPoint, SweepRun
-from kernels.inputs import ITEMSIZE
 from viz.figures.measure import STUDIED
 from viz.figures.path_strip import Stretch
 from viz.figures.remark import Remark
@@ -16,7 +15,7 @@ from viz.tabs.measure.speed_lines import Shown, has_time, seen, share, table_of,
 from viz.tabs.measure.speed_told import axis_name, spilled
 
 FALL = 0.15  # of the copy's speed: a line that falls further is worth a word
-ALIGNED = 16  # bytes that a thread can read at once, where they start at a multiple of it
+ALIGNED = 16  # a thread reads so many bytes at once, if rows start at multiples of so many elements
 
 
 def stretches_of(run: SweepRun, shown: Shown, language: str) -> tuple[Stretch, ...]:
@@ -49,7 +48,7 @@ def surprise(run: SweepRun, shown: Shown, language: str) -> Remark | None:
     """Return what to say of where our line falls most against its neighbours; mostly nothing.
 
     The cause is read from the sizes and the points, never guessed: rows that do not start at
-    multiples of 16 bytes, registers that spill from there on, or a path that changes. A fall
+    multiples of 16 elements, registers that spill from there on, or a path that changes. A fall
     without such a cause has no remark.
     """
     if STUDIED not in shown.providers:
@@ -64,7 +63,8 @@ def surprise(run: SweepRun, shown: Shown, language: str) -> Remark | None:
         if not words and k:
             beside = beside[:1]
             here, before = points[STUDIED, value], points[STUDIED, own[k - 1]]
-            words = _change(here, before, axis_name(run.case), language)
+            stays = all(points[STUDIED, later].spills for later in own[k:])
+            words = _change(here, before, stays, axis_name(run.case), language)
         fall = min(beside, default=math.nan) - shares[k]
         if words and fall > FALL:
             falls.append((fall, value, words))
@@ -77,9 +77,9 @@ def surprise(run: SweepRun, shown: Shown, language: str) -> Remark | None:
     return Remark(value, height, words.replace("\n", "<br>"))
 
 
-def _change(here: SweepPoint, before: SweepPoint, axis: str, language: str) -> str:
+def _change(here: SweepPoint, before: SweepPoint, spills_on: bool, axis: str, language: str) -> str:
     """Return the sentence of what is other than at the size before, and makes a line fall."""
-    if here.spills and before.spills == 0:
+    if spills_on and before.spills == 0:
         told = spilled(here)
         return text(language, "measure.remark.spills", axis=axis, value=here.value, bytes=told)
     if here.path and here.path != before.path:
@@ -92,9 +92,8 @@ def _odd(run: SweepRun, own: list[int], k: int, language: str) -> str:
     """Return the sentence of rows that lose their alignment, where their neighbours have it."""
     if run.case.axis != "n_cols" or "n_cols" not in OPERATIONS[run.case.operation].axes:
         return ""
-    item = ITEMSIZE[run.case.sizes.dtype]
     beside = [own[n] for n in (k - 1, k + 1) if 0 <= n < len(own)]
-    if not own[k] * item % ALIGNED or not beside or any(v * item % ALIGNED for v in beside):
+    if not own[k] % ALIGNED or not beside or any(v % ALIGNED for v in beside):
         return ""
     key = "measure.remark.odd" if own[k] % 2 else "measure.remark.unaligned"
     return text(language, key, axis=axis_name(run.case), value=own[k], bytes=ALIGNED)
