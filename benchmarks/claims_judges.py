@@ -139,7 +139,7 @@ def _ends(gains: list[Gain], most: float) -> dict[str, str]:
 def faster_than_naive(runs: tuple[SweepRun, ...]) -> Finding:
     """Judge C7: at least 2 times faster than torch's separate steps, and more at the longest.
 
-    Both parts hold, one, or none. More than 4 times is more than is claimed, and no fault.
+    Both parts hold, one, or none; or it is more than the 4 times that were claimed at all lengths.
     """
     gains, least, most = needed(_gains(runs, NAIVE)), 2, 4
     first, last = gains[0], needed(gains[1:])[-1]
@@ -152,26 +152,33 @@ def faster_than_naive(runs: tuple[SweepRun, ...]) -> Finding:
         "shortest": f"{first.length}",
         "longest": f"{last.length}",
     }
-    return Finding(verdict(holds), figures, **_gain_table(gains, NAIVE))
+    return Finding(_or_more(holds, gains, most), figures, **_gain_table(gains, NAIVE))
+
+
+def _or_more(holds: list[bool], gains: list[Gain], most: float) -> str:
+    """Return the verdict, "more" where all is true and every gain is over what was claimed."""
+    found = verdict(holds)
+    is_more = found == "true" and all(one.times > most for one in gains)
+    return "more" if is_more else found
 
 
 def faster_beyond_2048(runs: tuple[SweepRun, ...]) -> Finding:
-    """Judge C8: at least 3 times faster at every length beyond 2048, at some, at none."""
+    """Judge C8: at least 3 times faster beyond 2048, everywhere, at some, at none; or over 5."""
     beyond, least, most = 2048, 3, 5
     gains = needed([one for one in _gains(runs, NAIVE) if one.length > beyond])
     holds = [one.times >= least for one in gains]
     figures = _ends(gains, most) | {"least": f"{least}", "most": f"{most}", "beyond": f"{beyond}"}
-    return Finding(verdict(holds), figures, **_gain_table(gains, NAIVE))
+    return Finding(_or_more(holds, gains, most), figures, **_gain_table(gains, NAIVE))
 
 
 def fused_against_stages(runs: tuple[SweepRun, ...]) -> Finding:
-    """Judge C11: fused is at least 15 % faster than our three stages at all lengths, some, none."""
+    """Judge C11: fused is 15 % faster than three stages everywhere, at some, none; or over 20."""
     gains, least, most = needed(_gains(runs, "three")), 0.15, 0.20
     holds = [one.times >= 1 + least for one in gains]
     figures = _ends(gains, 1 + most) | {"least": percent(least), "most": percent(most)}
     for name, one in (("low", min), ("high", max)):
         figures[name] = percent(one(gain.times for gain in gains) - 1)
-    return Finding(verdict(holds), figures, **_gain_table(gains, "three"))
+    return Finding(_or_more(holds, gains, 1 + most), figures, **_gain_table(gains, "three"))
 
 
 # The article's table of length 4096, on an A100 with shapes that it does not state.

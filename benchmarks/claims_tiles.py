@@ -139,7 +139,7 @@ def warps_and_stages(runs: tuple[SweepRun, ...]) -> Finding:
 
     4 warps raise occupancy if, of all settings that differ in nothing else, more gain by it than
     lose; 3 stages hide latency if the fastest with 3 is faster than the fastest with 1 and with 2
-    by more than their spread, at every head_dim.
+    by more than their spread, at every head_dim. At some of them is a part that holds in part.
     """
     shares: list[tuple[float, float]] = []
     rows, hides, fastest = [], [], []
@@ -171,7 +171,9 @@ def warps_and_stages(runs: tuple[SweepRun, ...]) -> Finding:
         "head_dims": _each(run.case.sizes.head_dim for run in runs),
     }
     heads = ("head_dim", "claim.head.setting", "BLOCK_M × BLOCK_N", "ms", "claim.head.occupancy")
-    return Finding(verdict([higher > lower, all(hides)]), figures, heads, tuple(rows))
+    figures["hidden"] = f"{sum(hides)}"
+    figures["of"] = f"{len(hides)}"
+    return Finding(verdict([higher > lower, *hides]), figures, heads, tuple(rows))
 
 
 def _pairs(points: list[SweepPoint], name: str, one: int, other: int):

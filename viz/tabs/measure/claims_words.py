@@ -22,7 +22,7 @@ from viz.locales import text
 from viz.tabs.measure import claims_charts as charts
 from viz.tabs.measure import speed_words
 
-MARKS = {"true": "✓", "partly": "◐", "false": "✕", "none": "–"}
+MARKS = {"true": "✓", "more": "↑", "partly": "◐", "false": "✕", "none": "–"}
 _SENTENCE = re.compile(r"(?<=。)(?=.)|(?<=\.) ")  # where one ends and another begins
 ROW = "claim-"  # begins the id of a claim's row
 
