@@ -1,9 +1,10 @@
 """softmax(x) + x * y: how many kernels it takes, and what they move, by formula.
 
-torch's chain launches a kernel for every operation. The softmax s and the product t go to memory
-and come back, forward; backward, so do both parts of dx. One kernel reads each input once and
-writes each output once: nothing can move less. All tensors have the size of x, so a pass over one
-is n_rows * n_cols numbers, and every kernel reads its inputs once and writes its outputs once.
+torch's chain launches a kernel for every operation, and one more inside softmax's backward. The
+softmax s and the product t go to memory and come back, forward; backward, so do g = dz * s and both
+parts of dx. One kernel reads each input once and writes each output once: nothing can move less.
+All tensors have the size of x, so a pass over one is n_rows * n_cols numbers, and every kernel
+reads its inputs once and writes its outputs once.
 
 `benchmarks.launches_timing` measures the same on a GPU.
 """
@@ -28,7 +29,8 @@ ONE_KERNEL: Mapping[str, tuple[Kernel, ...]] = {
     "forward": (Kernel("fused", ("x", "y"), ("z",)),),
     "backward": (Kernel("fused", ("x", "y", "dz"), ("dx", "dy")),),
 }
-# By aten's names. x has two uses, so autograd adds the two parts of its gradient.
+# By aten's names. x has two uses, so autograd adds the two parts of its gradient. On a GPU aten's
+# softmax backward is two kernels: grad * output is written by one of its own, and read by the next.
 CHAIN: Mapping[str, tuple[Kernel, ...]] = {
     "forward": (
         Kernel("_softmax", ("x",), ("s",)),
@@ -38,7 +40,8 @@ CHAIN: Mapping[str, tuple[Kernel, ...]] = {
     "backward": (
         Kernel("mul", ("dz", "x"), ("dy",)),
         Kernel("mul", ("dz", "y"), ("dx_t",)),
-        Kernel("_softmax_backward_data", ("dz", "s"), ("dx_s",)),
+        Kernel("mul", ("dz", "s"), ("g",)),
+        Kernel("_softmax_backward_data", ("g", "s"), ("dx_s",)),
         Kernel("add", ("dx_t", "dx_s"), ("dx",)),
     ),
 }

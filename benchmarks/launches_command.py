@@ -107,7 +107,7 @@ def _cells(line: LaunchLine, told: tuple[LaunchLine, ...]) -> tuple[str, ...]:
         *(_spread(times) for times in (ran.device_us, ran.wall_us)),
         f"{gb_per_s(line, told):.0f}",
         f"{ratio:.2f}" if ratio else "-",
-        f"{ran.first_s:.2f}",
+        f"{ran.first_s:.3f}",
     )
 
 

@@ -153,7 +153,7 @@ def checked(
             call = make_call(torch, provider, case, tensors, direction)
             outputs = call.run(call.prepare())
             _wait(torch, tensors)
-            first_s = round(time.perf_counter() - begun, 3)
+            first_s = round(time.perf_counter() - begun, 5)
             worst = 0.0 if provider.role == "ceiling" else worst_share(torch, outputs, exact)
             for _ in range(N_WARM):
                 call.run(call.prepare())

@@ -21,12 +21,12 @@ class Occupancy(NamedTuple):
 
     share       its warps at work, of those it can hold, 0 to 1
     programs    how many programs at once
-    limit       what there is no more of: "registers", "shared", "warps" or "programs"
+    limits      what there is no more of: among "warps", "programs", "registers" and "shared"
     """
 
     share: float
     programs: int
-    limit: str
+    limits: tuple[str, ...]
 
 
 def occupancy(
@@ -52,11 +52,11 @@ def occupancy(
         "registers": SM_REGISTERS // of_a_warp // warps,
         "shared": gpu.sm_shared // of_a_program,
     }
-    limit = min(by_limit, key=lambda name: by_limit[name])
-    programs = by_limit[limit]
+    programs = min(by_limit.values())
     if not programs:
         return None
-    return Occupancy(programs * warps / gpu.sm_warps, programs, limit)
+    limits = tuple(name for name, most in by_limit.items() if most == programs)
+    return Occupancy(programs * warps / gpu.sm_warps, programs, limits)
 
 
 def _up(n: int, unit: int) -> int:

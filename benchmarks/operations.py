@@ -46,8 +46,8 @@ class Operation:
 
     @property
     def by_flops(self) -> bool:
-        """Whether the operation is drawn in TFLOP/s, or else in GB/s."""
-        return self.algorithm.problem != "row"
+        """Whether the operation is drawn in TFLOP/s, or else in GB/s: as bytes decide, or not."""
+        return self.algorithm.problem != "row" and self.reads == 1
 
     def costs(self, case: Case) -> tuple[int, int]:
         """Return (bytes, floating-point operations) of one call at these sizes."""

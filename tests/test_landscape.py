@@ -218,19 +218,22 @@ def test_a_recorded_landscape_is_drawn_with_its_words():
 def test_what_one_step_costs_names_only_what_the_numbers_show():
     parts = tab.draw(LAND, Look("TFLOP/s", "block", "num_warps"), SKIP, NOTHING, "en")
     card = words(parts["card"])
-    assert "block: with 64, 25% slower; with 256, no time: does not fit the GPU." in card
+    assert "block: with 64, 25% slower; with 256, no time: needs more shared memory or" in card
     # 16 warps of 128 registers are all of a multiprocessor's: 16 of 64 warps. Of 60, it holds 32.
     cost = (
         "with 4, 50% slower (12 B a thread spilled); with 16, 10% slower (occupancy 25%, not 50%)."
     )
     assert cost in card and "copy" not in card  # measured in operations
-    assert "1 of 6 settings have no time: 1 × does not fit the GPU" in words(parts["table"])
+    assert (
+        "1 of 6 settings have no time: 1 × needs more shared memory or registers than there are"
+        in words(parts["table"])
+    )
     assert printed(parts["map"]) == {
         "2-1": "–", "1-0": "3333", "1-1": "5000", "1-2": "4545", "0-0": "2500", "0-1": "4000",
     }  # fmt: skip
     assert "too much shared memory" in words(parts["map"])
     key = words(parts["key"])
-    assert "does not fit this GPU" in key and "spilled, bytes a thread" in key
+    assert "left out: needs more shared memory" in key and "spilled, bytes a thread" in key
     assert "over num_warps" not in key
 
 
@@ -334,7 +337,9 @@ def test_the_map_waits_for_a_guess_that_is_held_against_it():
     untried = tab.guessed(given(), None, 256, 32, KEPT, "en")
     assert "which was not tried" in words(untried["guessed"])
     unfit = tab.guessed(ATTENTION_GIVEN, None, "256", "256", KEPT, "en")
-    assert "which has no time: does not fit the GPU" in words(unfit["guessed"])
+    assert "which has no time: needs more shared memory or registers than there are" in words(
+        unfit["guessed"]
+    )
     # Of another case, or over other axes, there is no mark.
     seen = shown["measured"]
     assert words(tab.redraw(ATTENTION_GIVEN, seen, KEPT, "en")["guessed"]) == ""

@@ -25,7 +25,7 @@ from tests.workers import FakeWorker
 from viz.figures import launches as charts
 from viz.figures import launches_words
 from viz.figures.base import payload
-from viz.locales import LANGUAGES
+from viz.locales import LANGUAGES, text
 from viz.tabs.measure import launches as tab
 
 CASE = launches.choose_launches()
@@ -97,15 +97,35 @@ def test_the_formula_is_what_torch_dispatches(direction):
             call.run(prepared)
     n_bytes = 6 * 50 * 2
     formula = [(k.name, n_bytes * len((*k.reads, *k.writes))) for k in launches.CHAIN[direction]]
-    assert sorted(moved.seen) == sorted(formula)
+    # What aten launches inside one operation, and only on a GPU, is not dispatched.
+    inside = [("mul", 3 * n_bytes)] if direction == "backward" else []
+    assert sorted([*moved.seen, *inside]) == sorted(formula)
+
+
+def test_the_formula_has_the_launches_that_were_recorded():
+    runs, refused = recorded.read_all()
+    runs = [run for run in runs if isinstance(run, LaunchRun)]
+    assert runs and not refused
+    for run in runs:
+        for direction in launches.DIRECTIONS:
+            eager, _, fused, _ = launches.lines(run.case, direction, run)
+            for line in (eager, fused):
+                n = len(line.kernels)
+                assert line.measured.launches == (n, n), (run.case, direction, line.exact)
+                assert len(line.measured.spans) == n
+            # torch's own multiplications are as many as the formula's.
+            muls = [one for one in eager.measured.spans if "MulFunctor" in one.name]
+            assert len(muls) == [kernel.name for kernel in eager.kernels].count("mul")
 
 
 def test_passes_by_hand():
     told = {direction: launches.lines(CASE, direction, None) for direction in launches.DIRECTIONS}
     size = 4096 * 1024 * 2
     got = {d: [line.n_bytes // size for line in lines] for d, lines in told.items()}
-    assert got == {"forward": [8, 3, 3, 3], "backward": [12, 5, 5, 5]}
+    assert got == {"forward": [8, 3, 3, 3], "backward": [15, 5, 5, 5]}
     assert passes(launches.CHAIN["forward"]) == {"x": 2, "y": 1, "s": 2, "t": 2, "z": 1}
+    back = {"dz": 3, "x": 1, "y": 1, "s": 2, "g": 2, "dx_t": 2, "dx_s": 2, "dx": 1, "dy": 1}
+    assert passes(launches.CHAIN["backward"]) == back
 
 
 # Checking before timing.
@@ -376,7 +396,7 @@ def test_the_command_records_what_was_measured(folder, capsys):
     said = capsys.readouterr().out
     eager = next(line for line in said.splitlines() if line.startswith("torch eager "))
     assert eager.split()[2:] == [
-        "3", "67.11", "24.00", "(23.50-25.50)", "32.00", "(31.00-34.00)", "1049", "1.00", "0.25",
+        "3", "67.11", "24.00", "(23.50-25.50)", "32.00", "(31.00-34.00)", "1049", "1.00", "0.250",
     ]  # fmt: skip
     assert "3.00" in said and "no C compiler" in said and "fused_chain_kernel" in said
 
@@ -409,7 +429,7 @@ def test_without_a_gpu_the_command_says_the_formula(capsys, monkeypatch):
     monkeypatch.setattr(command, "Worker", lambda: Closing())
     assert command.main(["launches", "--rows", "64", "--cols", "256"]) == 0
     said = capsys.readouterr().out
-    assert "3*" in said and "0.26" in said and ">=0.10" in said and "0.39" in said
+    assert "3*" in said and "0.26" in said and ">=0.10" in said and "0.49" in said
     assert command.main(["launches", "--rows", "64"]) == 2
     assert (
         capsys.readouterr().err == "n_cols must be a whole number from 1 to 16384, got nothing.\n"
@@ -442,10 +462,9 @@ def test_a_kernels_short_name_keeps_what_tells_it_apart(name, short):
 def test_a_bar_is_a_launch_with_its_time_and_gaps_stay(language):
     made = charts.timeline_figure(TOLD, language)
     json.loads(payload(made), parse_constant=pytest.fail)
-    eager, compiled, fused = made.data
+    eager, compiled, fused, *_ = made.data
     assert list(zip(eager.base, eager.x)) == [(0, 6), (10, 8), (22, 10)]
     assert list(compiled.x) == [] and list(zip(fused.base, fused.x)) == [(0, 8)]
-    assert "10.00 µs" in eager.text[2] and "CUDAFunctor_add" in eager.text[2]
     said = " ".join(note.text for note in made.layout.annotations)
     assert "torch.compile" in said and ("3 launches" in said or language == "zh")
     assert made.layout.xaxis.ticktext[-1] == "30 µs"
@@ -453,11 +472,41 @@ def test_a_bar_is_a_launch_with_its_time_and_gaps_stay(language):
     assert not any(trace.x for trace in plain.data) and plain.layout.xaxis.ticktext == ()
 
 
+def test_a_bar_without_room_for_its_name_keeps_its_time_and_a_long_name_its_ends():
+    long = "triton_red_fused__softmax_add_exp_mul_prepare_softmax_online_sub_0"
+    compiled = provider_run(COMPILE, "forward", span(long, 0, 15))
+    told = launches.lines(CASE, "forward", LaunchRun(CASE, GPU, (RUNS[0], compiled, RUNS[2])))
+    made = charts.timeline_figure(told, "en")
+    eager, compiled, fused, *names = made.data
+    # The time is text of its own, under a line left free; a name without room goes alone.
+    assert [told.split("<br>") for told in eager.text] == [
+        [charts.BLANK, "6.00 µs"], [charts.BLANK, "8.00 µs"], [charts.BLANK, "10.00 µs"]
+    ]  # fmt: skip
+    assert names[0].text[2] == f"elementwise CUDAFunctor_add<br>{charts.BLANK}"
+    for under, over in zip((eager, compiled, fused), names, strict=True):
+        for field in ("base", "x", "y", "width"):
+            assert under[field] == over[field]
+        assert over.marker.color == charts.base.CLEAR and over.hoverinfo == "skip"
+    # Beside a short bar there is room for both, on a phone too.
+    assert fused.text == ("fused_chain_kernel<br>8.00 µs",) and names[2].text == ("",)
+    assert fused.textposition == ("outside",) and compiled.textposition == ("inside",)
+    assert names[1].text[0].startswith("triton_red_fus…_online_sub_0")
+    assert long in compiled.customdata[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "most", "short"),
+    [("abcdef", 6, "abcdef"), ("abcdefg", 6, "abc…fg"), ("abcdefgh", 5, "ab…gh"), ("", 5, "")],
+)
+def test_a_long_name_is_shortened_in_its_middle(name, most, short):
+    assert charts.shortened(name, most) == short
+
+
 def test_bars_of_bytes_are_as_long_as_what_their_kernels_move():
     made = charts.bytes_figure(launches.lines(CASE, "backward", None), "en")
     size = 4096 * 1024 * 2 / 1e6
-    assert list(made.data[0].x) == pytest.approx([3 * size] * 4)
-    assert list(made.data[0].base) == pytest.approx([0, 3 * size, 6 * size, 9 * size])
+    assert list(made.data[0].x) == pytest.approx([3 * size] * 5)
+    assert list(made.data[0].base) == pytest.approx([3 * k * size for k in range(5)])
     assert list(made.data[2].x) == pytest.approx([5 * size])
     assert made.data[2].text[0] == "x, y, dz → dx, dy"
     assert "at least 41.9 MB" in " ".join(note.text for note in made.layout.annotations)
@@ -495,11 +544,44 @@ def test_the_tables_have_every_number_and_every_reason(language):
         assert "Blockwise" in words(launches_words.timeline_table(told, "forward", language))
 
 
-def test_the_claim_is_checked_by_counting_and_by_measuring():
-    measured = words(launches_words.claim(TOLD, "en"))
-    assert "8 passes over memory become 3, 2.67× fewer bytes" in measured
-    assert "takes 3.00× the time" in measured and "4.00× from first to last" in measured
-    assert "has not been measured" in words(launches_words.claim(PLAIN, "en"))
+def test_the_launches_are_told_numbers_first_and_names_short():
+    long = "triton_red_fused__softmax_add_exp_mul_prepare_softmax_online_sub_0"
+    runs = (provider_run(COMPILE, "forward", span(long, 0, 15)),)
+    told = launches.lines(CASE, "forward", LaunchRun(CASE, GPU, runs))
+    table = launches_words.timeline_table(told, "forward", "en")[-1][2]
+    *_, heads, body = table
+    assert [head[2] for head in heads[2][2:]] == ["", "start", "duration", "kernel"]
+    _, *cells = body[2][2:]
+    assert [cell[2] for cell in cells[:2]] == ["0.00 µs", "15.00 µs"]
+    assert cells[2][1]["title"] == long
+    assert cells[2][2] == f"{long[:20]}…{long[-19:]}"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (7.583, "7.58 s"), (0.1, "0.10 s"), (0.0996, "0.10 s"), (0.097, "97 ms"),
+        (0.0031, "3.1 ms"), (0.002, "2 ms"), (0.00042, "0.42 ms"), (0.0, "< 1 ms"),
+    ],
+)  # fmt: skip
+def test_a_first_call_is_told_in_ms_where_it_is_short(seconds, said):
+    assert launches_words.first_call(seconds) == said
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_claim_is_checked_by_counting_and_by_measuring(language):
+    kept = words(launches_words.claim(TOLD, RUN, language))
+    here = words(launches_words.claim(TOLD, LaunchRun(CASE, GPU, RUNS), language))
+    for said, key in ((kept, "memory.from.recorded"), (here, "memory.from.here")):
+        assert text(language, key, name="NVIDIA H200", date="2026-01-02") in said
+        assert all(number in said for number in ("3.00", "4.00", "8", "2.67"))
+    assert text(language, "launches.claim.unmeasured") in words(
+        launches_words.claim(PLAIN, None, language)
+    )
+    if language == "en":
+        assert "8 passes over memory become 3, 2.67× fewer bytes. Recorded on NVIDIA H200" in kept
+        assert "takes 3.00× the time" in kept and "4.00× from first to last" in kept
+        assert "Measured here" not in kept
 
 
 # The tab.

@@ -17,16 +17,16 @@ H200, A10 = (9, 0), (8, 6)
     ("capability", "warps", "registers", "shared", "wanted"),
     [
         # 64 warps are 16 programs of 4; 65,536 / (32 x 32 x 4) are 16 programs too.
-        (H200, 4, 32, 0, Occupancy(1.0, 16, "warps")),
+        (H200, 4, 32, 0, Occupancy(1.0, 16, ("warps", "registers"))),
         # 168 registers a thread: 65,536 // 5,376 = 12 warps, 3 programs of 4.
-        (H200, 4, 168, 1024, Occupancy(12 / 64, 3, "registers")),
+        (H200, 4, 168, 1024, Occupancy(12 / 64, 3, ("registers",))),
         # 33 registers are given as 40: 1,280 a warp, 51 warps, 12 programs.
-        (H200, 4, 33, 0, Occupancy(48 / 64, 12, "registers")),
+        (H200, 4, 33, 0, Occupancy(48 / 64, 12, ("registers",))),
         # 228 KiB hold two programs of 97 KiB and the KiB that each takes beyond.
-        (H200, 8, 64, 97 * 1024, Occupancy(16 / 64, 2, "shared")),
-        (H200, 1, 32, 0, Occupancy(32 / 64, 32, "programs")),
-        (A10, 4, 32, 0, Occupancy(1.0, 12, "warps")),
-        (A10, 4, 32, 40_000, Occupancy(8 / 48, 2, "shared")),
+        (H200, 8, 64, 97 * 1024, Occupancy(16 / 64, 2, ("shared",))),
+        (H200, 1, 32, 0, Occupancy(32 / 64, 32, ("programs",))),
+        (A10, 4, 32, 0, Occupancy(1.0, 12, ("warps",))),
+        (A10, 4, 32, 40_000, Occupancy(8 / 48, 2, ("shared",))),
     ],
 )
 def test_what_a_multiprocessor_holds_by_hand(capability, warps, registers, shared, wanted):

@@ -32,18 +32,19 @@ def test_the_tab_shows_a_recording_follows_its_controls_and_fits_a_phone(address
     page.locator("#launches-measure", has_text=text("en", "memory.measure.no_gpu")).wait_for()
     expect(page.locator("#launches-measure")).to_be_disabled()
     page.locator("#launches-timeline-headline", has_text="3.00× less").wait_for()
-    # A bar a launch: three of torch's, none of the one that could not run, one of ours.
-    expect(page.locator("#launches-timeline-plot .js-plotly-plot .bars .point")).to_have_count(4)
+    # A bar a launch, and one that holds its name: three of torch's, none of the one that could not
+    # run, one of ours.
+    expect(page.locator("#launches-timeline-plot .js-plotly-plot .bars .point")).to_have_count(8)
     fits(page)
 
     page.locator("#launches-direction input").click()
     page.get_by_role("option", name=text("en", "launches.backward"), exact=True).click()
-    page.locator("#launches-bytes-headline", has_text="101 MB").wait_for()
-    page.locator("#launches-claim", has_text="12 passes over memory become 5").wait_for()
+    page.locator("#launches-bytes-headline", has_text="126 MB").wait_for()
+    page.locator("#launches-claim", has_text="15 passes over memory become 5").wait_for()
     page.locator("#launches-size input").fill("4 × 99999")
     page.locator("#launches-size input").press("Enter")
     page.locator("#launches-note .bw-fault", has_text="got 99999").wait_for()
-    expect(page.locator("#launches-bytes-headline")).to_contain_text("101 MB")
+    expect(page.locator("#launches-bytes-headline")).to_contain_text("126 MB")
     page.get_by_text("中文", exact=True).click()
     page.locator("#launches-direction", has_text=text("zh", "launches.direction")).wait_for()
     assert not visited.errors

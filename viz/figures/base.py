@@ -29,6 +29,9 @@ L_REST = "#8FB4F7"
 O = "#076645"
 ERROR = "#D92D20"
 
+# The ground of words that stand among lines: the style sheet makes it an edge around the letters.
+HALO = "rgba(255,255,255,0.01)"
+
 # Drawn colour -> the style sheet's variable that replaces it in the reader's theme.
 STAND_INS = {
     INK: "ink",
@@ -44,6 +47,18 @@ TEXT_STAND_INS = {**STAND_INS, FOCUS: "focus-text"}
 SANS = "IBM Plex Sans, Noto Sans CJK SC, PingFang SC, Microsoft YaHei, sans-serif"
 MONO = "IBM Plex Mono, IBM Plex Sans, Noto Sans CJK SC, monospace"
 AXIS_SIZE = 12.5
+
+# What a pointer reads stands on the page's ground, not on the trace's colour.
+HOVER = {
+    "bgcolor": PAGE,
+    "bordercolor": PAGE,
+    "align": "left",
+    "showarrow": False,
+    "font": {"family": MONO, "size": AXIS_SIZE, "color": INK},
+}
+# Plotly leaves 3 px around the words: a wide edge in the ground's colour is more, and its shadow,
+# one to each side, is the border.
+HOVER_EDGES = ("1px 0", "-1px 0", "0 1px", "0 -1px")
 
 # Pinching and dragging would take the page's scroll away on a phone.
 CONFIG = {"displayModeBar": False, "scrollZoom": False, "doubleClick": False, "responsive": True}
@@ -65,7 +80,7 @@ def figure(traces: list, height: int, margin: tuple[int, int, int, int], **layou
             "dragmode": False,
             "hovermode": "closest",
             "font": {"family": MONO, "size": AXIS_SIZE, "color": NEUTRAL},
-            "hoverlabel": {"font": {"family": MONO, "size": AXIS_SIZE}},
+            "hoverlabel": HOVER,
             **layout,
         },
     )
@@ -124,4 +139,13 @@ def stand_in_css() -> str:
         rules.append(
             f'.js-plotly-plot tspan[style*="fill:{colour}"]{{fill:var(--bw-{token})!important}}'
         )
+    rules.append(
+        '.js-plotly-plot rect.bg[style*="fill-opacity: 0.01"]~text{paint-order:stroke;'
+        "stroke:var(--bw-page);stroke-width:4px;stroke-linejoin:round}"
+    )
+    border = " ".join(f"drop-shadow({edge} var(--bw-ink-3))" for edge in HOVER_EDGES)
+    rules.append(
+        f".js-plotly-plot .hovertext path{{stroke-width:12px!important;stroke-linejoin:round;"
+        f"filter:{border}}}"
+    )
     return "\n".join(rules) + "\n"

@@ -18,20 +18,26 @@ from viz.locales import text
 # In pixels. The name stands over its lane, and numbers between it and the bars.
 LANE, NAME_AT, NUMBER_AT, BAR_AT, BAR = 92, 11, 33, 62, 40
 MARGIN = (6, 30, 0, 30)  # left, right, top, bottom
+MAX_NAME = 28  # characters of a kernel's name: as many as stand beside a short bar on a phone
 MAX_NUMBERED = 12  # more bars than this have no room for a number each
 LINE_WIDTH = 1.5
+BLANK = "\u00a0"  # a line with nothing on it
 ROOM_FROM = 0.4  # of the width: a lane that ends before has room for words after its last bar
 
 _FUNCTOR = re.compile(r"(?<!Unary)(?<!Binary)\b(?!Binary|AUnary|BUnary)\w*Functor\w*")
 
 
 class Bar(NamedTuple):
-    """One bar: where it starts, how long it is, what stands in it and what a pointer reads."""
+    """One bar: where it starts, how long it is, what stands in it and what a pointer reads.
+
+    ``name`` stands over ``words`` if there is room for it too.
+    """
 
     start: float
     length: float
     words: str
     told: str
+    name: str = ""
 
 
 class Lane(NamedTuple):
@@ -63,7 +69,7 @@ def _timed(span: KernelSpan) -> Bar:
     """Return a launch's bar."""
     name, duration = short_name(span.name), f"{span.duration_us:.2f} µs"
     told = f"{name}<br>{span.start_us:.2f} + {duration}"
-    return Bar(span.start_us, span.duration_us, f"{name}<br>{duration}", told)
+    return Bar(span.start_us, span.duration_us, duration, told, shortened(name, MAX_NAME))
 
 
 def bytes_figure(lines: tuple[LaunchLine, ...], language: str) -> go.Figure:
@@ -110,18 +116,28 @@ def short_name(name: str) -> str:
     return f"elementwise {functor[0]}" if functor and "elementwise" in called else called
 
 
+def shortened(name: str, most: int) -> str:
+    """Return a name of at most ``most`` characters: of a longer one, both its ends."""
+    if len(name) <= most:
+        return name
+    end = (most - 1) // 2
+    return f"{name[: most - 1 - end]}…{name[-end:]}"
+
+
 def _chart(lanes: list[Lane], unit: str) -> go.Figure:
     """Return the lanes one under the other, on one scale; its last number says the unit."""
     height = LANE * len(lanes)
     right = max((bar.start + bar.length for lane in lanes for bar in lane.bars), default=1.0)
     is_empty = not any(lane.bars for lane in lanes)
     ticks = [] if is_empty else [0.0, *(t for t in base.ticks(0.0, right, 5) if t > 0)]
-    traces, notes = [], []
+    traces, inside, notes = [], [], []
     for k, lane in enumerate(lanes):
         traces.append(_bars(lane, k * LANE + BAR_AT, right))
-        notes += _names(lane, k * LANE)
+        if any(bar.name for bar in lane.bars):
+            inside.append(_names_inside(lane, k * LANE + BAR_AT, right))
+        notes += _heads(lane, k * LANE)
     return base.figure(
-        traces,
+        [*traces, *inside],
         height + MARGIN[2] + MARGIN[3],
         MARGIN,
         barmode="overlay",
@@ -142,20 +158,14 @@ def _chart(lanes: list[Lane], unit: str) -> go.Figure:
 
 def _bars(lane: Lane, middle: float, right: float) -> go.Bar:
     """Return a lane's bars. Words that do not fit are left out, but the last has room beside it."""
-    places = ["inside"] * len(lane.bars)
-    if lane.bars and lane.bars[-1].start + lane.bars[-1].length <= ROOM_FROM * right:
-        places[-1] = "outside"
+    beside = _beside(lane, right)
     return go.Bar(
-        base=[bar.start for bar in lane.bars],
-        x=[bar.length for bar in lane.bars],
-        y=[middle] * len(lane.bars),
-        width=BAR,
-        orientation="h",
-        text=[bar.words for bar in lane.bars],
-        textposition=places,
-        insidetextanchor="middle",
-        textangle=0,
-        textfont={"family": base.SANS, "size": 12.5, "color": base.INK},
+        **_laid(lane, middle),
+        text=[
+            f"{bar.name if k == beside else BLANK}<br>{bar.words}" if bar.name else bar.words
+            for k, bar in enumerate(lane.bars)
+        ],
+        textposition=["outside" if k == beside else "inside" for k in range(len(lane.bars))],
         marker={
             "color": base.FOCUS_FILL if lane.studied else base.HAIR,
             "line": {"color": base.FOCUS if lane.studied else base.NEUTRAL, "width": LINE_WIDTH},
@@ -166,7 +176,40 @@ def _bars(lane: Lane, middle: float, right: float) -> go.Bar:
     )
 
 
-def _names(lane: Lane, top: float) -> list[dict]:
+def _names_inside(lane: Lane, middle: float, right: float) -> go.Bar:
+    """Return the names over the words, in bars unseen: one without room goes, its words stay."""
+    beside = _beside(lane, right)
+    return go.Bar(
+        **_laid(lane, middle),
+        text=["" if k == beside else f"{bar.name}<br>{BLANK}" for k, bar in enumerate(lane.bars)],
+        textposition="inside",
+        marker={"color": base.CLEAR},
+        hoverinfo="skip",
+    )
+
+
+def _beside(lane: Lane, right: float) -> int | None:
+    """Return which bar has its words beside it: the last, if it leaves room."""
+    if lane.bars and lane.bars[-1].start + lane.bars[-1].length <= ROOM_FROM * right:
+        return len(lane.bars) - 1
+    return None
+
+
+def _laid(lane: Lane, middle: float) -> dict:
+    """Return where a lane's bars lie, and how words stand in them."""
+    return {
+        "base": [bar.start for bar in lane.bars],
+        "x": [bar.length for bar in lane.bars],
+        "y": [middle] * len(lane.bars),
+        "width": BAR,
+        "orientation": "h",
+        "insidetextanchor": "middle",
+        "textangle": 0,
+        "textfont": {"family": base.SANS, "size": 12.5, "color": base.INK},
+    }
+
+
+def _heads(lane: Lane, top: float) -> list[dict]:
     """Return a lane's name, and a number over each bar."""
     name = f"<b>{lane.name}</b>"
     if lane.studied:

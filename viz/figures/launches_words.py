@@ -15,13 +15,14 @@ from benchmarks.launches_results import (
     passes,
     times_eager,
 )
-from viz.figures.launches import compared, short_name
+from viz.figures.launches import compared, short_name, shortened
 from viz.figures.memory_words import run_words, table_of, versions
 from viz.figures.prose import rich, say
 from viz.figures.sizes import size, times
 from viz.locales import text
 
 SAME = 0.04  # times this close together are called the same
+MAX_NAME = 40  # characters of a kernel's name in a table, which must fit half a page
 FORMULA = {
     "forward": "z = softmax(x) + x · y",
     "backward": "dx, dy ← dz",
@@ -80,6 +81,13 @@ def micros(value: float) -> str:
     """Return a time with three digits: "8.13 µs", "24.0 µs", "1250 µs"."""
     digits = 2 if value < 9.995 else 1 if value < 99.95 else 0
     return f"{value:.{digits}f} µs"
+
+
+def first_call(seconds: float) -> str:
+    """Return how long a first call took: "0.39 s", "97 ms", "3.1 ms", "< 1 ms" if noted as 0."""
+    if seconds >= 0.0995:  # 100 ms in two digits
+        return f"{seconds:.2f} s"
+    return f"{seconds * 1e3:.2g} ms" if seconds else "< 1 ms"
 
 
 def timeline_key(language: str) -> list:
@@ -141,7 +149,7 @@ def _cells(line: LaunchLine, lines: tuple[LaunchLine, ...]) -> list[str]:
         _spread(ran.wall_us),
         f"{gb_per_s(line, lines):.0f} GB/s",
         *("–" if ratio is None else f"{ratio:.2f}×" for ratio in ratios),
-        f"{ran.first_s:.2f} s",
+        first_call(ran.first_s),
     ]
 
 
@@ -167,23 +175,23 @@ def _missing(lines: Iterable[LaunchLine], language: str) -> list:
 
 
 def _spans(lines: tuple[LaunchLine, ...], language: str) -> list:
-    """Return every launch that is drawn, with its full name for a pointer."""
+    """Return every launch that is drawn: numbers first, as names are long; whole for a pointer."""
     rows = [
         ["tr", {"class": "bw-studied"} if line.role == "fused" else {},
             ["th", {"scope": "row"}, f"{line.exact} {k}"],
-            ["td", {"title": span.name}, short_name(span.name)],
             ["td", {}, f"{span.start_us:.2f} µs"],
-            ["td", {}, f"{span.duration_us:.2f} µs"]]
+            ["td", {}, f"{span.duration_us:.2f} µs"],
+            ["td", {"title": span.name}, shortened(short_name(span.name), MAX_NAME)]]
         for line in lines if line.measured
         for k, span in enumerate(line.measured.spans, start=1)
     ]  # fmt: skip
     if not rows:
         return []
-    heads = [text(language, f"launches.span.{key}") for key in ("name", "start", "duration")]
+    heads = [text(language, f"launches.span.{key}") for key in ("start", "duration", "name")]
     top = [["th", {"scope": "col"}, head] for head in ("", *heads)]
     parts = [["thead", {}, ["tr", {}, *top]], ["tbody", {}, *rows]]
     caption = ["caption", {}, text(language, "launches.spans")]
-    table = ["table", {"class": "bw-table bw-lengths bw-spans"}, caption, *parts]
+    table = ["table", {"class": "bw-table bw-lengths bw-launched"}, caption, *parts]
     return [["div", {"class": "bw-scroll"}, table]]
 
 
@@ -230,8 +238,8 @@ def _times(count: int) -> str:
     return f"{count}×" if count else "–"
 
 
-def claim(lines: tuple[LaunchLine, ...], language: str) -> list:
-    """Return the claim about such a chain, and what was counted and measured of it."""
+def claim(lines: tuple[LaunchLine, ...], run: LaunchRun | None, language: str) -> list:
+    """Return the claim about such a chain, and what was counted and, where, measured of it."""
     eager, fused = of_role(lines, "rival"), of_role(lines, "fused")
     n_passes = [sum(passes(line.kernels).values()) for line in (eager, fused)]
     said = say(
@@ -242,9 +250,12 @@ def claim(lines: tuple[LaunchLine, ...], language: str) -> list:
         ratio=f"{n_passes[0] / n_passes[1]:.2f}",
     )
     measured = times_eager(fused, lines)
-    key = "launches.claim.unmeasured" if measured is None else "launches.claim.measured"
-    sooner = times_eager(fused, lines, "wall_us")
-    ratios = {} if measured is None else {"device": f"{measured:.2f}", "wall": f"{sooner:.2f}"}
-    said += [" ", *say(language, key, **ratios)]
+    if run is None or measured is None:
+        said += [" ", *say(language, "launches.claim.unmeasured")]
+    else:
+        sooner = times_eager(fused, lines, "wall_us")
+        details = {"device": f"{measured:.2f}", "wall": f"{sooner:.2f}"}
+        where = run_words(run, language)
+        said += [" ", *say(language, "launches.claim.measured", where=where, **details)]
     head = ["h3", {"class": "bw-head"}, text(language, "launches.claim.head")]
     return [head, ["div", {"class": "bw-claims"}, ["p", {}, *said]]]

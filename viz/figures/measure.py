@@ -13,9 +13,8 @@ from typing import NamedTuple
 import plotly.graph_objects as go
 
 from viz.figures import base
-from viz.figures.memory import LABEL_PX, apart
 from viz.figures.path_strip import FOOT_PX, STRIP_PX, Stretch, strip_layout, strip_trace
-from viz.figures.remark import Remark, remark_parts
+from viz.figures.remark import End, Remark, end_names, remark_parts
 
 MARGIN = (56, 116, 26, 30)  # left, right, top, bottom
 PLOT_PX = 344
@@ -53,6 +52,10 @@ STYLES = {
 }
 STUDIED, CEILING, GUESS = "ours", "copy", "guess"
 
+# By earlier sweep, the first first: what tells its lines from other sweeps', and our own's marks.
+EARLIER_DASHES = ("dash", "dot", "dashdot")
+EARLIER_MARKS = ("circle-open", "square-open", "diamond-open")
+
 
 class Dot(NamedTuple):
     """One point: its place, how far it spreads, and what a pointer reads."""
@@ -71,6 +74,7 @@ class Line(NamedTuple):
     name: str
     dots: list[Dot]
     is_earlier: bool = False
+    sweep: int = 1
 
 
 def speed_figure(
@@ -96,7 +100,7 @@ def speed_figure(
         drop, said = remark_parts(remark, dots, (left, right), (low, high), is_log)
         traces.append(drop)
     traces += [_trace(line) for line in drawn]
-    notes = [*_ends(drawn, (low, high), right, is_log), _unit(unit)]
+    notes = [*end_names(_ends(drawn), (left, right), (low, high), is_log, PLOT_PX), _unit(unit)]
     notes += [said] if remark else []
     domain, height, strip = [0.0, 1.0], PLOT_PX + MARGIN[2] + MARGIN[3], {}
     if stretches:
@@ -188,11 +192,20 @@ def _colour(line: Line) -> str:
     return base.INK if line.provider in (CEILING, GUESS) else base.NEUTRAL
 
 
+def _style(line: Line) -> tuple[str, str]:
+    """Return a line's dash and mark. An earlier sweep's dash is its own, the same for its lines."""
+    dash, symbol = STYLES.get(line.provider, ("solid", "circle"))
+    if not line.is_earlier:
+        return dash, symbol
+    k = (line.sweep - 1) % len(EARLIER_DASHES)
+    return EARLIER_DASHES[k], EARLIER_MARKS[k] if line.provider == STUDIED else symbol
+
+
 def _trace(line: Line) -> go.Scatter:
     """Return a line with its marks; the spread of a dot without neighbours is a bar."""
     studied, ceiling = line.provider == STUDIED, line.provider == CEILING
     colour = _colour(line)
-    dash, symbol = STYLES.get(line.provider, ("solid", "circle"))
+    dash, symbol = _style(line)
     width = STUDIED_WIDTH if studied and not line.is_earlier else 1 if ceiling else 1.8
     alone = _alone(line)
     reach = [(dot.high - dot.y, dot.y - dot.low) if dot.x in alone else (0, 0) for dot in line.dots]
@@ -261,28 +274,16 @@ def _bands(line: Line) -> list[go.Scatter]:
     ]
 
 
-def _ends(lines: list[Line], heights: tuple, right: float, is_log: bool) -> list[dict]:
-    """Return the lines' names, beside their ends; moved apart where two would touch."""
-    ends = []
+def _ends(lines: list[Line]) -> list[End]:
+    """Return where the lines end, and their names."""
+    found = []
     for line in lines:
         dots = [dot for dot in line.dots if not math.isnan(dot.y)]
         if dots and line.name:
-            ends.append((line, dots[-1]))
-    low, high = heights
-    per_px = (high - low) / PLOT_PX
-    at = [math.log10(dot.y) if is_log else dot.y for _, dot in ends]
-    wanted = [(height - low) / per_px for height in at]
-    placed = apart(wanted, LABEL_PX, PLOT_PX)
-    notes = []
-    for (line, _), height, before, to in zip(ends, at, wanted, placed):
-        words = line.name
-        if line.provider == STUDIED:
-            words = f'<b><span style="color:{base.FOCUS}">{words}</span></b>'
-        font = {"family": base.SANS, "size": 13.5}
-        place = {"xanchor": "left", "yanchor": "middle", "xshift": 8}
-        place["yshift"] = round(to - before, 1)
-        notes.append(base.label(words, right, height, font=font, **place))
-    return notes
+            bold = f'<b><span style="color:{base.FOCUS}">{line.name}</span></b>'
+            words = bold if line.provider == STUDIED else line.name
+            found.append(End(dots[-1].x, dots[-1].y, words))
+    return found
 
 
 def _unit(unit: str) -> dict:

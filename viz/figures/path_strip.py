@@ -12,7 +12,9 @@ from viz.figures import base
 STRIP_PX = 30  # what it adds to a figure, of which the bars are most
 BAR_PX = 28
 FOOT_PX = 4  # below it, to the figure's end
-GROUND = "rgba(127,127,138,0.16)"
+GROUNDS = ("rgba(127,127,138,0.16)", "rgba(127,127,138,0.3)")  # in turn: neighbours differ
+DIVIDER_PX = 2  # of the page's ground
+PHONE_PX, LETTER_PX = 186, 6.2  # the axis's length on a phone, and a letter of a name
 GAP = 0.004  # of the axis's length, between two stretches
 
 
@@ -31,7 +33,7 @@ class Stretch(NamedTuple):
 
 
 def strip_trace(stretches: tuple[Stretch, ...], across: tuple[float, float]) -> go.Bar:
-    """Return a bar a stretch; a name that does not fit its bar is left out, and read by pointer."""
+    """Return a bar a stretch, with its name, which may be longer than a narrow bar."""
     edges = [_edges(one, across) for one in stretches]
     return go.Bar(
         orientation="h",
@@ -40,17 +42,32 @@ def strip_trace(stretches: tuple[Stretch, ...], across: tuple[float, float]) -> 
         width=1,
         base=[left for left, _ in edges],
         x=[right - left for left, right in edges],
-        marker={"color": GROUND, "line": {"width": 0}},
-        text=[one.path for one in stretches],
+        marker={
+            "color": [GROUNDS[k % len(GROUNDS)] for k in range(len(edges))],
+            "line": {"color": base.PAGE, "width": DIVIDER_PX},
+        },
+        text=_names(stretches, edges, across),
         textposition="inside",
         insidetextanchor="middle",
         textangle=0,
-        constraintext="inside",
-        textfont={"family": base.SANS, "size": 13},
+        constraintext="none",
+        textfont={"family": base.SANS, "size": 12},
         customdata=[one.told for one in stretches],
         hovertemplate="%{customdata}<extra></extra>",
         cliponaxis=False,
     )
+
+
+def _names(stretches: tuple[Stretch, ...], edges: list, across: tuple) -> list[str]:
+    """Return the names; one that would touch a longer stretch's on a phone is read by pointer."""
+    per_px = (across[1] - across[0]) / PHONE_PX
+    ends = [(math.log10(left) / per_px, math.log10(right) / per_px) for left, right in edges]
+    kept: dict[int, tuple[float, float]] = {}
+    for k in sorted(range(len(ends)), key=lambda k: ends[k][0] - ends[k][1]):
+        middle, half = sum(ends[k]) / 2, LETTER_PX * len(stretches[k].path) / 2
+        if all(abs(middle - other) > half + more for other, more in kept.values()):
+            kept[k] = middle, half
+    return [one.path if k in kept else "" for k, one in enumerate(stretches)]
 
 
 def _edges(one: Stretch, across: tuple[float, float]) -> tuple[float, float]:
@@ -75,8 +92,6 @@ def strip_layout(plot_px: int, numbers_px: int, name: str) -> tuple[list[float],
     middle = BAR_PX / 2 / whole
     return [1 - plot_px / whole, 1.0], {
         "yaxis2": base.axis(domain=[0.0, BAR_PX / whole], range=[0, 1], showticklabels=False),
-        # A name that would have to be smaller than this to fit is not drawn.
-        "uniformtext": {"mode": "hide", "minsize": 12.5},
         "bargap": 0,
         "annotations": [base.label(name, 1, middle, xshift=8, font=font, **place)],
     }

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from benchmarks.sweep_results import SweepPoint
 from viz.figures.landscape import Axis, Tile, heat_map
-from viz.figures.prose import name_of, rich
+from viz.figures.prose import listed, name_of, rich
 from viz.locales import text
 from viz.tabs.measure.landscape_cells import Landscape, Look, Settings, slower
 from viz.tabs.measure.speed_lines import has_time
@@ -103,7 +103,7 @@ def occupancy_words(land: Landscape, point: SweepPoint, language: str) -> list[s
     held = land.occupancy(point)
     if held is None:
         return []
-    why = text(language, f"measure.limit.{held.limit}")
+    why = listed(language, [text(language, f"measure.limit.{name}") for name in held.limits])
     share, n = f"{100 * held.share:.0f}", held.programs
     return [text(language, "landscape.occupancy", share=share, n=n, why=why)]
 

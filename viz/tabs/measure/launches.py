@@ -103,7 +103,7 @@ def draw(
         "bytes_key": words.bytes_key(language),
         "bytes_plot": plot(charts.bytes_figure(told, language)),
         "bytes_table": words.bytes_table(told, direction, language),
-        "claim": words.claim(told, language),
+        "claim": words.claim(told, run, language),
     }
 
 

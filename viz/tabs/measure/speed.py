@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import gradio as gr
+
 from benchmarks.operations import NAMES, OPERATIONS
 from benchmarks.sweep_choice import choose_sweep
 from benchmarks.sweep_results import SweepCase, SweepRun
@@ -213,13 +215,18 @@ def switch_to(
 ) -> dict:
     """Return the controls for another operation, or, where ``axis`` is told, for another axis.
 
-    Sizes are as the newest recorded run has them. Raise InputError for what there is not.
+    Sizes are as the newest recorded run has them, and the dtype where none is of the one that is
+    told. Raise InputError for what there is not.
     """
     one_of("operation", operation, tuple(OPERATIONS))
     about = OPERATIONS[operation]
     fields = {} if axis is not None else controls.for_operation(operation, language)
     axis = about.axes[0] if axis is None else one_of("axis", axis, about.axes)
     runs = suggested(operation, axis, dtype, kept)
+    for other in () if runs else DTYPES:
+        if runs := suggested(operation, axis, other, kept):
+            fields = {**fields, "dtype": gr.update(value=other)}
+            break
     return {**fields, **controls.for_axis(operation, axis, runs, language)}
 
 

@@ -23,6 +23,7 @@ from viz.tabs.measure.speed_lines import (
 from viz.tabs.measure.speed_told import (
     axis_name,
     configuration,
+    duration,
     microseconds,
     milliseconds,
     speeds,
@@ -39,7 +40,8 @@ def card(run: SweepRun | None, shown: Shown, language: str) -> list:
     best = fastest(there)
     if best is None:
         return []
-    title = text(language, "measure.card", axis=axis_name(run.case), value=best.value)
+    key = "measure.card" if is_ours(best.provider) else "measure.card.who"
+    title = text(language, key, axis=axis_name(run.case), value=best.value)
     said = [say(language, "measure.card.best", name=NAMES[best.provider], speed=speeds(best))]
     part = share(best, points)
     if not math.isnan(part) and not OPERATIONS[run.case.operation].by_flops:
@@ -49,7 +51,7 @@ def card(run: SweepRun | None, shown: Shown, language: str) -> list:
     compared = [best, *([second] if second else [])]
     compared += [ours] if ours and not any(is_ours(point.provider) for point in compared) else []
     after = [*_short(run, shown, language), *_ahead(run, shown, language)]
-    first = listed(language, [f"{NAMES[one.provider]} {one.first_s:.2g} s" for one in compared])
+    first = listed(language, [f"{NAMES[one.provider]} {duration(one.first_s)}" for one in compared])
     after.append(say(language, "measure.card.first", calls=first))
     return [
         ["h3", {}, title],
@@ -129,7 +131,7 @@ def _occupancy(run: SweepRun, point: SweepPoint, language: str) -> str:
     found = occupancy(run.device.capability, *about)
     if found is None:
         return ""
-    why = text(language, f"measure.limit.{found.limit}")
+    why = listed(language, [text(language, f"measure.limit.{name}") for name in found.limits])
     return text(language, "measure.card.limited", share=f"{100 * found.share:.0f}", why=why)
 
 

@@ -90,7 +90,8 @@ def unit_words(run: SweepRun, shown: Shown, language: str) -> str:
 def lines_of(runs: Iterable[SweepRun], shown: Shown, language: str) -> list[Line]:
     """Return the lines of every run, the last one in question; numbered where there are several.
 
-    Of the others only our kernel's line has its name at the end: all of them would not fit.
+    Of the others only our kernel's line has its name at the end: all of them would not fit. The
+    rest have their sweep's number, and their mark tells the provider.
     """
     runs = list(runs)
     lines = []
@@ -107,8 +108,8 @@ def lines_of(runs: Iterable[SweepRun], shown: Shown, language: str) -> list[Line
             if any(not math.isnan(dot.y) for dot in dots):
                 name, is_under = short_name(provider, language), number < len(runs)
                 name = f"{name} · {number}" if len(runs) > 1 else name
-                name = "" if is_under and provider != named else name
-                lines.append(Line(provider, name, dots, is_under))
+                name = f"{number}" if is_under and provider != named else name
+                lines.append(Line(provider, name, dots, is_under, number))
     return lines
 
 

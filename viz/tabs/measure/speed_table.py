@@ -88,17 +88,17 @@ def _shares(run: SweepRun, lead: str, values: list[int], language: str) -> list:
 
 
 def _ratios(run: SweepRun, lead: str, names: list[str], values: list[int], language: str) -> list:
-    """Return the row of how many times as fast as the first rival the lead is."""
-    rival = next((name for name in names if name != lead and not is_ours(name)), None)
-    if rival is None:
-        return []
-    points, cells = table_of(run), []
-    for value in values:
-        mine, other = points.get((lead, value)), points.get((rival, value))
-        both = has_time(mine) and has_time(other)
-        cells.append(f"{other.median_ms / mine.median_ms:.2f}×" if both else "–")
-    head = text(language, "measure.row.over", name=NAMES[lead], rival=NAMES[rival])
-    return [_row(head, cells)]
+    """Return rows of how many times as fast as each rival the lead is."""
+    points, rows = table_of(run), []
+    for rival in (name for name in names if name != lead and not is_ours(name)):
+        cells = []
+        for value in values:
+            mine, other = points.get((lead, value)), points.get((rival, value))
+            both = has_time(mine) and has_time(other)
+            cells.append(f"{other.median_ms / mine.median_ms:.2f}×" if both else "–")
+        head = text(language, "measure.row.over", name=NAMES[lead], rival=NAMES[rival])
+        rows.append(_row(head, cells))
+    return rows
 
 
 def _short_calls(run: SweepRun, lead: str, values: list[int], language: str) -> list:

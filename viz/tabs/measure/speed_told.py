@@ -92,11 +92,16 @@ def facts(point: SweepPoint, language: str) -> list[str]:
     ]
     lines += [", ".join(known)] if known else []
     if point.first_s:  # a landscape's setting has none
-        lines.append(f"{text(language, 'measure.told.first')} {point.first_s:.2f} s")
+        lines.append(f"{text(language, 'measure.told.first')} {duration(point.first_s)}")
     if point.provider != CEILING:
         error = f"{point.error:.2g} ≤ {point.allowed:.2g}"
         lines.append(f"{text(language, 'measure.told.error')} {error}")
     return lines + _state(point, language)
+
+
+def duration(seconds: float) -> str:
+    """Return "1.5 s", or "3.1 ms" of what is short."""
+    return f"{seconds:.2g} s" if seconds >= 0.1 else f"{1e3 * seconds:.2g} ms"
 
 
 def spilled(point: SweepPoint) -> str | None:
