@@ -38,7 +38,8 @@ def test_a_click_in_the_list_shows_a_claim_and_a_phone_has_room(address, visit):
     expect(page.locator("#claims-plot .js-plotly-plot")).to_have_count(0)
     rows = page.locator("#claims-list tbody tr")
     expect(rows.nth(0)).to_have_attribute("aria-current", "true")
-    expect(rows.filter(has_text="✓ holds")).to_have_count(2)
+    expect(rows.filter(has_text="✓ holds")).to_have_count(1)
+    expect(rows.filter(has_text="↑ more than claimed")).to_have_count(1)
 
     page.locator("#claim-C8 .bw-says").click()
     page.locator("#claims-head .bw-caption", has_text="✓ holds.").wait_for()
