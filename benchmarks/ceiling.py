@@ -14,10 +14,10 @@ from functools import partial
 from benchmarks.operations import OPERATIONS
 from benchmarks.own_providers import Call
 from benchmarks.sweep_results import SweepPoint
+from kernels.tiles import STEP
 
 COPY = "copy"
 COPY_WAYS = ((512, ""), (512, "evict_first"), (4096, ""))  # each is the fastest at some size
-STEP = 16  # elements: what is no multiple of it would not be read sixteen bytes at a time
 
 
 def copies(operation: str, blank: SweepPoint) -> list[tuple[SweepPoint, Call]]:
@@ -49,11 +49,11 @@ def copy_calls(n_bytes: int, reads: int, where: str = "cuda") -> list[Call]:
 
 def fastest_copy(pairs: Iterable[tuple]) -> Iterator[tuple]:
     """Yield ((point, call), time) of all but the copies, then of the copy that took least."""
-    copies = []
+    moved = []
     for pair in pairs:
         if pair[0][0].provider == COPY:
-            copies.append(pair)
+            moved.append(pair)
         else:
             yield pair
-    if copies:
-        yield min(copies, key=lambda pair: pair[1].median_ms)
+    if moved:
+        yield min(moved, key=lambda pair: pair[1].median_ms)

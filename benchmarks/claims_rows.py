@@ -124,11 +124,11 @@ def warm_and_many(runs: tuple[SweepRun, SweepRun]) -> Finding:
     warmer = {key: cold[key].median_ms / hot[key].median_ms for key in keys}
     longer = {key: cold[key].first_s * 1e3 / cold[key].median_ms for key in keys}
     needed([key for key in cold if key[0] == COPY])
+    copies = {key: cold[COPY, key[1]] for key in keys if (COPY, key[1]) in cold}
     over = [
         key
-        for key in keys
-        if (copy := cold.get((COPY, key[1]))) is not None
-        and hot[key].gb_per_s > copy.gb_per_s >= cold[key].gb_per_s
+        for key, copy in copies.items()
+        if cold[key].gb_per_s <= copy.gb_per_s < hot[key].gb_per_s
     ]
     figures = {
         **_range("hot", warmer),

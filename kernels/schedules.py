@@ -7,10 +7,9 @@ shorter blocks, so that it runs; what would be fastest there is not known.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
-from kernels.tiles import Tiles, padded
+from kernels.tiles import Tiles, cdiv, padded
 
 # Attention: (BLOCK_M, BLOCK_N, num_warps, num_stages) by the bytes of an element and the padded
 # head size.
@@ -67,13 +66,27 @@ def attention_schedule(
     table = ATTENTION[which, itemsize]
     width = next((known for known in sorted(table) if head_dim <= known), max(table))
     block_m, block_n, num_warps, num_stages = table[width]
-    block_m, block_n = min(block_m, padded(seq_q)), min(block_n, padded(seq_k))
+    blocks = min(block_m, padded(seq_q)), min(block_n, padded(seq_k))
+    block_m, block_n, num_stages = _fitting(
+        which, *blocks, num_stages, padded(head_dim), itemsize, shared_bytes
+    )
+    return Tiles(block_m, block_n), {"num_warps": num_warps, "num_stages": num_stages}
+
+
+def _fitting(
+    which: str,
+    block_m: int,
+    block_n: int,
+    num_stages: int,
+    width: int,
+    itemsize: int,
+    shared_bytes: int | None,
+) -> tuple[int, int, int]:
+    """Return blocks and stages that fit: fewer stages first, then a shorter longer block."""
 
     def fits() -> bool:
-        needed = attention_shared_bytes(
-            which, block_m, block_n, num_stages, padded(head_dim), itemsize
-        )
-        return shared_bytes is None or needed + OVERHEAD_BYTES <= shared_bytes
+        tiles = attention_shared_bytes(which, block_m, block_n, num_stages, width, itemsize)
+        return shared_bytes is None or tiles + OVERHEAD_BYTES <= shared_bytes
 
     while not fits() and max(num_stages - 1, block_m - SMALLEST, block_n - SMALLEST) > 0:
         if num_stages > 1:
@@ -82,23 +95,20 @@ def attention_schedule(
             block_n //= 2
         else:
             block_m //= 2
-    return Tiles(block_m, block_n), {"num_warps": num_warps, "num_stages": num_stages}
+    return block_m, block_n, num_stages
 
 
-DECODE: tuple[int, int, int] = (64, 4, 3)  # BLOCK_N, num_warps, num_stages, 16 rows of queries
+DECODE: Blocks = (16, 64, 4, 3)
 
 
 def decode_schedule(
     head_dim: int, itemsize: int, shared_bytes: int | None = None
 ) -> tuple[int, dict[str, int]]:
-    """Return BLOCK_N and the options of split-KV attention: fewer stages where they do not fit."""
-    block_n, num_warps, num_stages = DECODE
-    limit = math.inf if shared_bytes is None else shared_bytes - OVERHEAD_BYTES
-    while num_stages > 1 and (
-        attention_shared_bytes("forward", 16, block_n, num_stages, padded(head_dim), itemsize)
-        > limit
-    ):
-        num_stages -= 1
+    """Return BLOCK_N and the options of split-KV attention, for ``shared_bytes`` as above."""
+    block_m, block_n, num_warps, num_stages = DECODE
+    _, block_n, num_stages = _fitting(
+        "forward", block_m, block_n, num_stages, padded(head_dim), itemsize, shared_bytes
+    )
     return block_n, {"num_warps": num_warps, "num_stages": num_stages}
 
 
@@ -110,7 +120,7 @@ def matmul_schedule(
     enough = (
         blocks
         for blocks in known
-        if -(-size_m // blocks[0]) * -(-size_n // blocks[1]) >= BUSY * n_processors
+        if cdiv(size_m, blocks[0]) * cdiv(size_n, blocks[1]) >= BUSY * n_processors
     )
     block_m, block_n, block_k, num_warps, num_stages = next(enough, known[-1])
     tiles = Tiles(block_m, block_n, block_k, group_m=8)

@@ -23,7 +23,7 @@ from tests.fake_check import CPU, GPU
 from tests.test_figures import words
 from tests.workers import FakeWorker
 from viz.figures import launches as charts
-from viz.figures import launches_words
+from viz.figures import launches_words, sizes
 from viz.figures.base import payload
 from viz.locales import LANGUAGES, text
 from viz.tabs.measure import launches as tab
@@ -565,7 +565,7 @@ def test_the_launches_are_told_numbers_first_and_names_short():
     ],
 )  # fmt: skip
 def test_a_first_call_is_told_in_ms_where_it_is_short(seconds, said):
-    assert launches_words.first_call(seconds) == said
+    assert sizes.duration(seconds) == said
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

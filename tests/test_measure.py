@@ -311,7 +311,7 @@ def test_short_calls_are_told_both_ways_and_doubts_once():
     assert "fell by 9% within this run, from 1980 to 1800 MHz at N = 256" in said
     assert "held down by heat at N = 256" in said and "3 of 60 calls of Blockwise" in said
     told = plotted(shown["plot"])["data"][-1]["text"][0]
-    assert "the GPU works 3.12 µs, a caller waits 42.0 µs" in told and "first call 1.5 s" in told
+    assert "the GPU works 3.12 µs, a caller waits 42.0 µs" in told and "first call 1.50 s" in told
     assert "1980 MHz, 83 °C, held down by heat" in told
     calm = words(tab.redraw(values(), [], {}, KEPT, "en")["key"])
     assert "MHz" not in calm and "calls" not in calm

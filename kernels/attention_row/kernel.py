@@ -123,7 +123,7 @@ def launch(
     head_dim = v.shape[1]
     if len(v) != n_cols:
         raise ValueError(f"v must have a row for each of x's {n_cols} columns, got {len(v)}.")
-    block_d = next_power_of_two(max(head_dim, 1))
+    block_d = next_power_of_two(head_dim)
     check_power_of_two("block", block, MAX_NUMEL // block_d)
     # The interpreter truncates float32 to bfloat16 where a GPU rounds: there torch rounds instead.
     stored_as = torch.float32 if INTERPRETED else x.dtype

@@ -84,7 +84,7 @@ def launch(
         fused_chain_kernel,
         {"x": x, "y": y},
         "z",
-        block=next_power_of_two(max(x.shape[1], 1)),
+        block=next_power_of_two(x.shape[1]),
         num_warps=num_warps,
         capture=capture,
         out=out,

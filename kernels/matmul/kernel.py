@@ -20,7 +20,7 @@ import triton.language as tl
 
 from kernels.algorithm import Launch
 from kernels.checks import check_matrices, check_schedule, finish_output, output_tensor
-from kernels.tiles import Tiles, cdiv
+from kernels.tiles import STEP, Tiles, cdiv
 
 PRECISIONS = ("ieee", "tf32")
 
@@ -181,7 +181,7 @@ def product(
                 BLOCK_K=tiles.block_k,
                 GROUP_M=tiles.group_m,
                 IS_CAUSAL=tiles.is_causal,
-                SIZE_STEP=16 if math.gcd(size_m, size_n, size_k) % 16 == 0 else 1,
+                SIZE_STEP=STEP if math.gcd(size_m, size_n, size_k) % STEP == 0 else 1,
                 PRECISION=precision,
                 CAPTURE=capture,
                 BF16_BY_HAND=INTERPRETED and a.dtype == torch.bfloat16,

@@ -64,7 +64,7 @@ INTERPRETED = not isinstance(rows_softmax_kernel, triton.runtime.JITFunction)
 
 def rows_that_fit(n_cols: int) -> int:
     """Return how many rows of ``n_cols`` a tile of `TILE` elements holds; at least one."""
-    return max(1, TILE // next_power_of_two(max(n_cols, 1)))
+    return max(1, TILE // next_power_of_two(n_cols))
 
 
 def launch(
@@ -90,7 +90,7 @@ def launch(
     """
     check_tensor("x", x, 2, interpreted=INTERPRETED)
     n_rows, n_cols = x.shape
-    block = next_power_of_two(max(n_cols, 1))
+    block = next_power_of_two(n_cols)
     rows = rows_that_fit(n_cols) if rows is None else rows
     check_row_tile(rows, block, "split_softmax or online_softmax")
     return launch_rows(

@@ -84,7 +84,7 @@ def launch(
     """
     check_tensor("y", y, 2, interpreted=INTERPRETED)
     n_rows, n_cols = y.shape
-    block = next_power_of_two(max(n_cols, 1))
+    block = next_power_of_two(n_cols)
     check_row_tile(rows, block, "block_backward")
     return launch_rows(
         torch,

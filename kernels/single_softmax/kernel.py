@@ -80,7 +80,7 @@ def launch(
         single_softmax_kernel,
         {"x": x},
         "y",
-        block=next_power_of_two(max(x.shape[1], 1)),
+        block=next_power_of_two(x.shape[1]),
         num_warps=num_warps,
         capture=capture,
         out=out,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from kernels.inputs import MAX_SPLITS
-from kernels.tiles import next_power_of_two
+from kernels.tiles import STEP, next_power_of_two
 
 PATHS = {
     "rows": "rows_softmax",
@@ -33,8 +33,6 @@ DAY = "2026-11-30"
 FEW_ROWS = 128
 LONGEST = 2**63
 SMALLEST_BLOCK = 128
-# Columns: the compiler reads sixteen bytes at a time where rows start at multiples of so many.
-STEP = 16
 
 
 @dataclass(frozen=True)

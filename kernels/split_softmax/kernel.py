@@ -172,7 +172,7 @@ def launch(
         path="split",
         interpreted=INTERPRETED,
         constants={
-            "BLOCK_S": next_power_of_two(max(n_splits, 1)),
+            "BLOCK_S": next_power_of_two(n_splits),
             "POLLS": polls,
             "SCATTERED": scattered,
             **caches(load_cache, store_cache),

@@ -45,7 +45,7 @@ def softmax_rows(s: torch.Tensor) -> torch.Tensor:
     """Return the softmax of every row of s [n_rows, n_cols]: in one block where a row fits."""
     n_cols = s.shape[1]
     if n_cols <= LONGEST_SINGLE:
-        block = max(1, next_power_of_two(n_cols))
+        block = next_power_of_two(n_cols)
         num_warps = min(16, max(4, block // 512))
         return single_softmax(s, block=block, num_warps=num_warps).outputs["y"]
     return online_softmax(s, block=ONLINE_BLOCK, num_warps=8).outputs["y"]

@@ -18,7 +18,7 @@ from benchmarks.launches_results import (
 from viz.figures.launches import compared, short_name, shortened
 from viz.figures.memory_words import run_words, table_of, versions
 from viz.figures.prose import rich, say
-from viz.figures.sizes import size, times
+from viz.figures.sizes import duration, size, times
 from viz.locales import text
 
 SAME = 0.04  # times this close together are called the same
@@ -83,13 +83,6 @@ def micros(value: float) -> str:
     return f"{value:.{digits}f} µs"
 
 
-def first_call(seconds: float) -> str:
-    """Return how long a first call took: "0.39 s", "97 ms", "3.1 ms", "< 1 ms" if noted as 0."""
-    if seconds >= 0.0995:  # 100 ms in two digits
-        return f"{seconds:.2f} s"
-    return f"{seconds * 1e3:.2g} ms" if seconds else "< 1 ms"
-
-
 def timeline_key(language: str) -> list:
     """Return what the timeline draws."""
     head = ["b", {}, text(language, "launches.key.time")]
@@ -149,7 +142,7 @@ def _cells(line: LaunchLine, lines: tuple[LaunchLine, ...]) -> list[str]:
         _spread(ran.wall_us),
         f"{gb_per_s(line, lines):.0f} GB/s",
         *("–" if ratio is None else f"{ratio:.2f}×" for ratio in ratios),
-        first_call(ran.first_s),
+        duration(ran.first_s),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Bytes, ratios and slopes as the page writes them. kB, MB and GB are 1e3, 1e6 and 1e9 bytes."""
+"""Numbers as the page writes them. kB, MB and GB are 1e3, 1e6 and 1e9 bytes."""
 
 from __future__ import annotations
 
@@ -23,6 +23,13 @@ def size(n_bytes: float) -> str:
 def times(ratio: float) -> str:
     """Return a ratio's number: ``1.9``, ``65``."""
     return f"{ratio:.1f}" if ratio < 9.95 else f"{ratio:.0f}"
+
+
+def duration(seconds: float) -> str:
+    """Return how long a first call took: "0.39 s", "97 ms", "3.1 ms", "< 1 ms" if noted as 0."""
+    if seconds >= 0.0995:  # 100 ms in two digits
+        return f"{seconds:.2f} s"
+    return f"{seconds * 1e3:.2g} ms" if seconds else "< 1 ms"
 
 
 def slope(values: tuple[int, ...], lengths: tuple[int, ...]) -> float:

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from benchmarks.sweep_results import SweepPoint
 from viz.figures.landscape import Axis, Tile, heat_map
-from viz.figures.prose import listed, name_of, rich
+from viz.figures.prose import name_of, rich
 from viz.locales import text
 from viz.tabs.measure.landscape_cells import Landscape, Look, Settings, slower
 from viz.tabs.measure.speed_lines import has_time
-from viz.tabs.measure.speed_told import digits, facts, spilled
+from viz.tabs.measure.speed_told import digits, facts, limits, spilled
 
 # Marks that the key explains, in this order.
 MARKS = ("best", "chosen", "guess", "spilled", "unfit", "failed", "waiting")
@@ -103,8 +103,7 @@ def occupancy_words(land: Landscape, point: SweepPoint, language: str) -> list[s
     held = land.occupancy(point)
     if held is None:
         return []
-    why = listed(language, [text(language, f"measure.limit.{name}") for name in held.limits])
-    share, n = f"{100 * held.share:.0f}", held.programs
+    share, n, why = f"{100 * held.share:.0f}", held.programs, limits(held, language)
     return [text(language, "landscape.occupancy", share=share, n=n, why=why)]
 
 

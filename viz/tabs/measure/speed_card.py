@@ -10,7 +10,7 @@ from benchmarks.operations import NAMES, OPERATIONS, is_ours
 from benchmarks.sweep_results import SHORT_US, SweepPoint, SweepRun
 from viz.figures.measure import STUDIED
 from viz.figures.prose import listed, say
-from viz.figures.sizes import size, times
+from viz.figures.sizes import duration, size, times
 from viz.locales import text
 from viz.tabs.measure.speed_lines import (
     Shown,
@@ -23,7 +23,7 @@ from viz.tabs.measure.speed_lines import (
 from viz.tabs.measure.speed_told import (
     axis_name,
     configuration,
-    duration,
+    limits,
     microseconds,
     milliseconds,
     speeds,
@@ -131,8 +131,8 @@ def _occupancy(run: SweepRun, point: SweepPoint, language: str) -> str:
     found = occupancy(run.device.capability, *about)
     if found is None:
         return ""
-    why = listed(language, [text(language, f"measure.limit.{name}") for name in found.limits])
-    return text(language, "measure.card.limited", share=f"{100 * found.share:.0f}", why=why)
+    share, why = f"{100 * found.share:.0f}", limits(found, language)
+    return text(language, "measure.card.limited", share=share, why=why)
 
 
 def _short(run: SweepRun, shown: Shown, language: str) -> list:

@@ -7,6 +7,7 @@ from itertools import groupby
 
 from benchmarks.operations import OPERATIONS
 from benchmarks.sweep_results import SweepPoint, SweepRun
+from kernels.tiles import STEP
 from viz.figures.measure import STUDIED
 from viz.figures.path_strip import Stretch
 from viz.figures.remark import Remark
@@ -15,7 +16,7 @@ from viz.tabs.measure.speed_lines import Shown, has_time, seen, share, table_of,
 from viz.tabs.measure.speed_told import axis_name, spilled
 
 FALL = 0.15  # of the copy's speed: a line that falls further is worth a word
-ALIGNED = 16  # a thread reads so many bytes at once, if rows start at multiples of so many elements
+WIDE = 16  # bytes that a thread reads at once, if rows start at multiples of `STEP` elements
 
 
 def stretches_of(run: SweepRun, shown: Shown, language: str) -> tuple[Stretch, ...]:
@@ -93,7 +94,7 @@ def _odd(run: SweepRun, own: list[int], k: int, language: str) -> str:
     if run.case.axis != "n_cols" or "n_cols" not in OPERATIONS[run.case.operation].axes:
         return ""
     beside = [own[n] for n in (k - 1, k + 1) if 0 <= n < len(own)]
-    if not own[k] % ALIGNED or not beside or any(v % ALIGNED for v in beside):
+    if not own[k] % STEP or not beside or any(v % STEP for v in beside):
         return ""
     key = "measure.remark.odd" if own[k] % 2 else "measure.remark.unaligned"
-    return text(language, key, axis=axis_name(run.case), value=own[k], bytes=ALIGNED)
+    return text(language, key, axis=axis_name(run.case), value=own[k], bytes=WIDE)

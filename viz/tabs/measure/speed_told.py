@@ -6,10 +6,13 @@ import math
 from collections.abc import Mapping
 from html import escape
 
+from benchmarks.occupancy import Occupancy
 from benchmarks.operations import NAMES
 from benchmarks.sweep_choice import SIZES
 from benchmarks.sweep_results import SweepCase, SweepPoint, SweepRun
 from viz.figures.measure import CEILING
+from viz.figures.prose import listed
+from viz.figures.sizes import duration
 from viz.locales import text
 
 
@@ -99,9 +102,9 @@ def facts(point: SweepPoint, language: str) -> list[str]:
     return lines + _state(point, language)
 
 
-def duration(seconds: float) -> str:
-    """Return "1.5 s", or "3.1 ms" of what is short."""
-    return f"{seconds:.2g} s" if seconds >= 0.1 else f"{1e3 * seconds:.2g} ms"
+def limits(held: Occupancy, language: str) -> str:
+    """Return what keeps a multiprocessor from holding more: "registers and shared memory"."""
+    return listed(language, [text(language, f"measure.limit.{name}") for name in held.limits])
 
 
 def spilled(point: SweepPoint) -> str | None:
