@@ -312,6 +312,19 @@ def test_a_refused_clipboard_shows_the_link(open_player):
     assert page.locator(".bwp-address").input_value() == page.evaluate("location.href")
 
 
+def test_the_link_is_of_this_step_and_not_of_the_one_just_left(open_player):
+    page = open_player(step=2).page
+    page.wait_for_function("() => location.search.includes('step=2')")
+    copied = page.evaluate(
+        """() => new Promise((done) => {
+          navigator.clipboard.writeText = async (address) => done(address);
+          document.querySelector('[data-act="step 1"]').click();
+          document.querySelector('[data-act="copy"]').click();
+        })"""
+    )
+    assert "step=3" in copied
+
+
 @pytest.mark.parametrize("step, wanted", [(-3, 0), (9999, 41), ("7", 7), ("x", 0), (None, 0)])
 def test_a_step_out_of_range_is_clamped(open_player, step, wanted):
     assert index_of(open_player(step=step).page) == wanted

@@ -2,28 +2,37 @@
 
 const SETTLE_MS = 150;
 
-/** Return `set(link, step)`, which writes the address once the step has settled. */
+/** Return `set(link, step)`, which writes the address once the step has settled, or at `write()`. */
 function makeLink() {
   let timer = 0;
+  let waiting = null; // what is not written yet
   let owned = []; // the parameters written last: one that the state no longer has must go
+  function stop() {
+    clearTimeout(timer);
+    waiting = null;
+  }
+  function write() {
+    if (!waiting) return;
+    const { link, step } = waiting;
+    stop();
+    const url = new URL(window.location.href);
+    for (const name of owned) url.searchParams.delete(name);
+    owned = Object.keys(link);
+    for (const [name, value] of Object.entries({ ...link, step })) {
+      if (value === null || value === undefined) url.searchParams.delete(name);
+      else url.searchParams.set(name, value);
+    }
+    if (url.href !== window.location.href)
+      window.history.replaceState(window.history.state, '', url);
+  }
   return {
     set(link, step) {
-      clearTimeout(timer);
-      timer = setTimeout(() => {
-        const url = new URL(window.location.href);
-        for (const name of owned) url.searchParams.delete(name);
-        owned = Object.keys(link);
-        for (const [name, value] of Object.entries({ ...link, step })) {
-          if (value === null || value === undefined) url.searchParams.delete(name);
-          else url.searchParams.set(name, value);
-        }
-        if (url.href !== window.location.href)
-          window.history.replaceState(window.history.state, '', url);
-      }, SETTLE_MS);
+      stop();
+      waiting = { link, step };
+      timer = setTimeout(write, SETTLE_MS);
     },
-    stop() {
-      clearTimeout(timer);
-    },
+    write,
+    stop,
   };
 }
 

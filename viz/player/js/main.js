@@ -193,7 +193,10 @@ function act(name, argument) {
     lecture: () => setLecture(!root.classList.contains('bwp-lecture')),
     help: () => transport.help.showModal(),
     close: () => transport.help.close(),
-    copy: () => copyAddress(transport.message, transport.field, app.words),
+    copy: () => {
+      link.write(); // of this step, not of one that was left a moment ago
+      return copyAddress(transport.message, transport.field, app.words);
+    },
   };
   if (name === 'leave') {
     if (!root.classList.contains('bwp-lecture')) return false;
